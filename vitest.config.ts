@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
-import { isTestLibrary, quickened } from "./scripts/stack/quicker.ts";
+import { isTestLibrary, quickenLibrary } from "./scripts/stack/quicker.ts";
 
-const REFERENCE = fileURLToPath(new URL("convex/ops/reference/bytes.ts", import.meta.url));
+const REFERENCE = fileURLToPath(new URL("convex/pages/reference/bytes.ts", import.meta.url));
 const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));
 
 /** They start a service's own packages. */
@@ -28,7 +28,7 @@ export const freshReference: Plugin = {
   name: "fresh-reference",
   enforce: "pre",
   resolveId: (id, importer) =>
-    id === "./bytes" && importer?.endsWith("/convex/ops/reference/texts.ts") === true ? REFERENCE : null,
+    id === "./bytes" && importer?.endsWith("/convex/pages/reference/texts.ts") === true ? REFERENCE : null,
   load: (id) =>
     id === REFERENCE
       ? `import { published } from ${JSON.stringify(PUBLICATION)};
@@ -39,7 +39,7 @@ export const { TAG, PROXY_SHA256, TEXTS, PAGE_HEADERS } = published();`
 const QUICKER = fileURLToPath(new URL("scripts/stack/quicker.ts", import.meta.url));
 export const quickerLibrary: Plugin = {
   name: "quicker-library",
-  transform: (code, id) => (isTestLibrary(id) ? { code: quickened(code, QUICKER), map: null } : null),
+  transform: (code, id) => (isTestLibrary(id) ? { code: quickenLibrary(code, QUICKER), map: null } : null),
 };
 
 export default defineConfig({

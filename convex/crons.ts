@@ -15,7 +15,7 @@ crons.weekly(
   internal.signals.history.recapDue,
   {},
 );
-crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.alerts.begin, {});
+crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.alerts.startHour, {});
 crons.interval("take up what is due", { minutes: 1 }, internal.ops.due.takeUp, {});
 crons.interval("watch the budget", { minutes: 30 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});

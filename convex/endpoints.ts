@@ -1,14 +1,15 @@
+import { linkEndpoints } from "./accounts/linkHttp";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
-import type { MountedEndpoint } from "./lib/http/endpoint";
+import type { MountedEndpoint } from "./platform/http/endpoint";
 import { marketEndpoints } from "./market/http";
 import { webhookEndpoints } from "./messenger/webhooks/http";
 import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
-import { referenceEndpoints } from "./ops/reference/http";
+import { referenceEndpoints } from "./pages/reference/http";
 import { pageEndpoints } from "./pages/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
@@ -25,7 +26,7 @@ import { whaleEndpoints } from "./whales/http";
  */
 
 /** What the API document offers, by domain; the names are its tags. */
-export const offered: Record<string, MountedEndpoint[]> = {
+export const endpointsByDomain: Record<string, MountedEndpoint[]> = {
   market: marketEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
@@ -33,7 +34,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: [...messengerEndpoints, ...botEndpoints],
+  messenger: [...messengerEndpoints, ...linkEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...orderEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
@@ -42,7 +43,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
 /** With what the reference page alone tells: the pages for people, and the names that earlier clients call. */
 export const domains: Record<string, MountedEndpoint[]> = {
   pages: pageEndpoints,
-  ...offered,
+  ...endpointsByDomain,
   compat: [...compatEndpoints, ...compatMessengerEndpoints],
 };
 

@@ -1,6 +1,6 @@
 import { httpRouter } from "convex/server";
-import { knownId } from "./accounts/access";
-import { mount, type Routes } from "./lib/http/router";
+import { resolveAccountForRequest } from "./identity/access";
+import { mount, type Routes } from "./platform/http/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
@@ -9,12 +9,13 @@ const compat = () => import("./compat/http").then(({ compatEndpoints }) => compa
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
 const deposits = () => import("./payments/depositHttp").then(({ depositEndpoints }) => depositEndpoints);
+const links = () => import("./accounts/linkHttp").then(({ linkEndpoints }) => linkEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () => import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
-const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));
+const reference = () => import("./pages/reference/texts").then(({ texts }) => Object.values(texts));
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
 const social = () => import("./social/http").then(({ socialEndpoints }) => socialEndpoints);
@@ -56,8 +57,8 @@ const routes: Routes = {
   "/agent/research/paid": { GET: paidReports, POST: paidReports },
   "/indexer/deposit": { POST: deposits },
   "/user/messenger": { POST: messenger },
-  "/messenger/connect": { POST: messenger },
-  "/messenger/wallet": { GET: messenger },
+  "/messenger/connect": { POST: links },
+  "/messenger/wallet": { GET: links },
   "/messenger/webhook": { POST: bot },
   "/claim/end": { GET: pages, POST: pages },
   "/mcp/wallet/create": { POST: wallets },
@@ -87,8 +88,8 @@ const routes: Routes = {
 
 const http = httpRouter();
 mount(http, routes, {
-  knownId,
-  failurePage: async (failing) => (await import("./pages/layout")).failureReply(failing, Date.now()),
+  knownId: resolveAccountForRequest,
+  failurePage: async (failing) => (await import("./pages/layout")).buildFailureReply(failing, Date.now()),
 });
 
 export default http;

@@ -1,10 +1,10 @@
 import { defineSchema } from "convex/server";
-import { accountRecords, accountTables } from "./accounts/tables";
+import { accountRecords, accountTables } from "./identity/tables";
 import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
-import type { Records } from "./lib/records";
-import { libRecords, libTables } from "./lib/tables";
+import type { Records } from "./platform/records";
+import { libRecords, libTables } from "./platform/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";

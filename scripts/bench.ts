@@ -15,21 +15,21 @@ const SPEED = 1_500;
 
 await command({ usage: USAGE, flags: {} }, async () => {
   const fast = await startStack({ speed: SPEED, ephemeral: true });
-  const day = await measured(fast, () => passes(fast, 24 * HOUR));
-  const shift = await measured(fast, async () => {
+  const day = await measure(fast, () => passes(fast, 24 * HOUR));
+  const shift = await measure(fast, async () => {
     await post(fast, "/mcp/research/start", { userId: "alice", token: "BTC" });
     await passes(fast, 8.2 * HOUR);
   });
   await fast.stop();
 
   const plain = await startStack({ ephemeral: true });
-  const chat = await measured(plain, () =>
+  const chat = await measure(plain, () =>
     post(plain, "/mcp/chat", { question: "How is the market?", userId: "alice" }),
   );
   const wallet = await post(plain, "/mcp/defi/connect", { userId: "alice" });
   await plain.chain?.fund(getAddress(String(wallet["address"])), { ETH: 10n ** 18n });
   const order = { userId: "alice", toAddress: plain.chain?.accounts[5] ?? "", token: "ETH", amount: "1000" };
-  const send = await measured(plain, () => post(plain, "/mcp/defi/send", order));
+  const send = await measure(plain, () => post(plain, "/mcp/defi/send", order));
   await plain.stop();
 
   for (const [name, usage] of Object.entries({ "idle day": day, shift, chat, send })) {
@@ -54,7 +54,7 @@ process.exit();
 const readOf = ({ bytesRead = 0 }: Usage[string]): number => bytesRead;
 
 /** What the functions did while `work` ran. */
-async function measured(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
+async function measure(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
   const before = structuredClone(stack.application.usage());
   await work();
   return Object.fromEntries(

@@ -41,7 +41,7 @@ const FLAGS = {
   linger: { type: "string", default: "6" },
 } as const;
 
-function optionsOf({ chat, linger }: Record<"chat" | "linger", string>): Options {
+function parseOptions({ chat, linger }: Record<"chat" | "linger", string>): Options {
   if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new Misuse("--chat must be a chat's numeric id");
   if (!/^\d{1,4}$/.test(linger)) throw new Misuse("--linger must be a number of seconds");
   const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
@@ -71,7 +71,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   const show = (cards: Message[]) => {
     if (cards.length === 0) return;
     process.stdout.write("\r\u001b[2K");
-    for (const card of cards) console.log(framedCard(shown(card, options.base)));
+    for (const card of cards) console.log(framedCard(formatMessage(card, options.base)));
     lines.prompt(true);
   };
   const watch = async () => {
@@ -104,7 +104,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
 /** A pipe: a line is sent when the one before it was answered, and late answers are waited for at the end. */
 async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
   const show = (cards: Message[]) => {
-    for (const card of cards) console.log(`${framedCard(shown(card, options.base))}\n`);
+    for (const card of cards) console.log(`${framedCard(formatMessage(card, options.base))}\n`);
     return cards.some(({ text }) => !isPlaceholder(text));
   };
   for await (const line of lines) {
@@ -153,7 +153,7 @@ function isPlaceholder(text: string): boolean {
 }
 
 /** A message with the way to its picture above it, and its buttons below. */
-function shown({ text, messageId, photo, keyboard = [] }: Message, base: string): string {
+function formatMessage({ text, messageId, photo, keyboard = [] }: Message, base: string): string {
   const file = `${base}/_sent/messenger/pictures/${messageId}.png`;
   const picture = photo === undefined ? [] : [`[picture: ${file}]`];
   const rows = keyboard.map((row) => row.map((button) => `[${button.text}]`).join(" "));
@@ -176,7 +176,7 @@ function openedLink(line: string): string {
 }
 
 async function call(url: string, init?: RequestInit): Promise<unknown> {
-  const { status, body } = await answerOf(url, init).catch((cause: unknown) => {
+  const { status, body } = await readAnswer(url, init).catch((cause: unknown) => {
     throw new OperatorError(
       `There is no local stack behind ${new URL(url).origin}: start it with npm start, or set PROVIDERS_PORT to the ` +
         "port of its stand-ins.",
@@ -188,9 +188,9 @@ async function call(url: string, init?: RequestInit): Promise<unknown> {
 }
 
 /** Whole, or not at all: the stack may stop in the middle of it. */
-async function answerOf(url: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
+async function readAnswer(url: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
   const response = await fetch(url, init);
   return { status: response.status, body: await response.json() };
 }
 
-await command({ usage: USAGE, flags: FLAGS }, ({ values }) => main(optionsOf(values)));
+await command({ usage: USAGE, flags: FLAGS }, ({ values }) => main(parseOptions(values)));

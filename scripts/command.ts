@@ -33,7 +33,7 @@ export async function command<const F extends Flags>(
     const code = await run(given);
     if (code !== undefined) process.exitCode = code;
   } catch (error) {
-    process.exitCode = Math.max(failed(error), failure);
+    process.exitCode = Math.max(reportFailure(error), failure);
   }
 }
 
@@ -47,7 +47,7 @@ export class Misuse extends Error {}
  * Tells why a command ends: one line where it was called wrongly, the message of what is its operator's to mend, else
  * the error as it is. @returns The exit code, 2 where it was called wrongly.
  */
-function failed(error: unknown): 1 | 2 {
+function reportFailure(error: unknown): 1 | 2 {
   const wrong = misuse(error);
   if (wrong !== null) console.error(`${wrong}. --help says how it is used.`);
   else console.error(error instanceof OperatorError ? error.message : error);

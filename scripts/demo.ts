@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { messageOf } from "../convex/lib/errors";
+import { getErrorMessage } from "../convex/lib/errors";
 import { command } from "./command";
 import { startStack, type Stack } from "./stack/stack";
 import { bold, dim, framedCard, nextStep } from "./terminal";
@@ -52,7 +52,7 @@ async function play(): Promise<number> {
     console.log(nextStep("npm start runs the service"));
     return 0;
   } catch (error) {
-    console.error(messageOf(error));
+    console.error(getErrorMessage(error));
     return 1;
   } finally {
     await stack.stop();

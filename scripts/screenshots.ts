@@ -37,7 +37,7 @@ const PATHS = [
 ];
 
 /** The page of an error belongs to them. */
-const statusOf = (path: string): number => (path === "/nowhere" ? 404 : 200);
+const getExpectedStatus = (path: string): number => (path === "/nowhere" ? 404 : 200);
 
 /**
  * Of a page as a browser gets it, which is all that it waits for: no page loads anything else. The service itself compresses
@@ -50,7 +50,7 @@ type Options = { url: string; paths: string[]; out: string | undefined; whole: b
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** What is wrong with a page, a line each. */
-async function problemsOf(page: Page): Promise<string[]> {
+async function listProblems(page: Page): Promise<string[]> {
   const wider = await page.evaluate(
     () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
   );
@@ -63,7 +63,7 @@ async function problemsOf(page: Page): Promise<string[]> {
 }
 
 /** @returns How many views there are, and how many are not as they should be. */
-async function look(browser: Browser, { url, paths, out, whole }: Options) {
+async function takeViews(browser: Browser, { url, paths, out, whole }: Options) {
   const views = { all: 0, bad: 0 };
   for (const path of paths) {
     for (const width of WIDTHS) {
@@ -73,10 +73,11 @@ async function look(browser: Browser, { url, paths, out, whole }: Options) {
         const page = await browser.newPage({ viewport, colorScheme, bypassCSP: true });
         const answer = await page.goto(new URL(path, url).href, { waitUntil: "load" });
         const status = answer?.status() ?? 0;
-        const problems = status === statusOf(path) ? await problemsOf(page) : [`answered ${status}`];
+        const problems =
+          status === getExpectedStatus(path) ? await listProblems(page) : [`answered ${status}`];
         const bytes = (await answer?.request().sizes())?.responseBodySize ?? 0;
         if (bytes > MOST_BYTES) problems.push(`has ${bytes} bytes, more than ${MOST_BYTES}`);
-        const name = `${nameOf(path)}-${width}-${colorScheme}.png`;
+        const name = `${getViewName(path)}-${width}-${colorScheme}.png`;
         if (out !== undefined) await page.screenshot({ path: join(out, name), fullPage: whole });
         await page.close();
         views.all += 1;
@@ -91,7 +92,7 @@ async function look(browser: Browser, { url, paths, out, whole }: Options) {
 }
 
 /** `/research?token=BTC` is `research-token-BTC`, `/` is `home`. */
-function nameOf(path: string): string {
+function getViewName(path: string): string {
   const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
   return words.length === 0 ? "home" : words.join("-");
 }
@@ -107,7 +108,7 @@ async function main(options: Options): Promise<void> {
   try {
     const { url, out } = options;
     console.log(bold(`The pages of ${url}`));
-    const { all, bad } = await look(browser, options);
+    const { all, bad } = await takeViews(browser, options);
     if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
     if (bad > 0) throw new OperatorError(`${bad} of ${all} views are not as they should be`);
   } finally {

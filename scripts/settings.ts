@@ -1,8 +1,8 @@
 import { parseEnv } from "node:util";
 import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
-import { complaintAbout, isVariable } from "../convex/lib/env";
-import { checksummed } from "../convex/lib/money/base";
+import { checkVariable, isVariable } from "../convex/lib/env";
+import { toChecksum } from "../convex/lib/money/base";
 
 /** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
 
@@ -21,14 +21,14 @@ const OF_THE_CLI =
 const OF_THE_STACK = /^(?:(?:API_|PROVIDERS_|CHAIN_)?PORT|LOCAL_STATE_DIR|LOCAL_ENV_FILE)$/;
 
 /** The file with the operator's settings: every command reads the same one. */
-export function settingsFile(): string {
+export function getSettingsFile(): string {
   return process.env.LOCAL_ENV_FILE || ".env.local";
 }
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=/;
 
 /** The variables of a settings file. Other lines are left out: Node would take them for a part of the next name. */
-export function settingsIn(text: string): Record<string, string | undefined> {
+export function parseSettings(text: string): Record<string, string | undefined> {
   // Some editors begin a file with a byte order mark, which would become a part of the first name.
   const lines = text
     .replace(/^\uFEFF/, "")
@@ -38,7 +38,7 @@ export function settingsIn(text: string): Record<string, string | undefined> {
 }
 
 /** Values as lines of a settings file. None has a line break; one with a quote is put into the other kind. */
-export function linesOf(values: Settings): string {
+export function formatSettings(values: Settings): string {
   return Object.entries(values)
     .map(([name, value = ""]) => `${name}=${value.includes('"') ? `'${value}'` : `"${value}"`}\n`)
     .join("");
@@ -50,7 +50,7 @@ export function isOfTheService(name: string): boolean {
 }
 
 /** Names that nothing reads. */
-export function unknownNames(file: Settings): Problem[] {
+export function listUnknownNames(file: Settings): Problem[] {
   return Object.keys(file).flatMap((name) =>
     isOfTheService(name) || OF_THE_CLI.test(name) || OF_THE_STACK.test(name)
       ? []
@@ -59,7 +59,7 @@ export function unknownNames(file: Settings): Problem[] {
 }
 
 /** @param isLocal Whether they are for a chain of this machine, where test keys are right. */
-export function problemsOf(settings: Settings, isLocal: boolean): Problem[] {
+export function listProblems(settings: Settings, isLocal: boolean): Problem[] {
   const given = Object.entries(settings).flatMap(([name, raw = ""]) =>
     raw.trim() !== "" && isOfTheService(name) ? [{ name, value: raw.trim() }] : [],
   );
@@ -68,7 +68,7 @@ export function problemsOf(settings: Settings, isLocal: boolean): Problem[] {
     const twin = SECRETS.includes(name) ? seen.get(bare(value)) : undefined;
     if (SECRETS.includes(name)) seen.set(bare(value), name);
     const says =
-      complaintOf(name, value, isLocal) ??
+      findComplaint(name, value, isLocal) ??
       (twin === undefined ? null : `is the same as ${twin}: each needs one of its own`);
     return says === null ? [] : [{ name, says }];
   });
@@ -101,9 +101,9 @@ const PLACEHOLDER =
   /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;
 
 /** What is wrong with one value; `null` if nothing is. */
-export function complaintOf(name: string, value: string, isLocal = false): string | null {
+export function findComplaint(name: string, value: string, isLocal = false): string | null {
   if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
-  const form = isVariable(name) ? complaintAbout(name, value) : null;
+  const form = isVariable(name) ? checkVariable(name, value) : null;
   if (form !== null) return form;
   if (name === "AUTH_ISSUER" && !/^https:\/\/[^\s/]+/.test(value)) return "must be an https address";
   if (ENCRYPTION_KEYS.includes(name) && guessBits(value) < LEAST_KEY_BITS)
@@ -116,7 +116,7 @@ export function complaintOf(name: string, value: string, isLocal = false): strin
     if (guessBits(value.slice(2)) < LEAST_KEY_BITS) return "can be guessed: make a new account";
   }
   if (name !== "PLATFORM_WALLET_ADDRESS") return null;
-  if (/[a-f]/.test(value) && /[A-F]/.test(value) && checksummed(value) !== value)
+  if (/[a-f]/.test(value) && /[A-F]/.test(value) && toChecksum(value) !== value)
     return "has a wrong checksum: copy it again from the wallet";
   const isTest = testAccounts().some(({ address }) => address.toLowerCase() === value.toLowerCase());
   return isTest && !isLocal ? "is a published test account's: anybody can spend its funds" : null;

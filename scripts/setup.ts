@@ -1,21 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
-import { messageOf } from "../convex/lib/errors";
+import { getErrorMessage } from "../convex/lib/errors";
 import { probeNode } from "../convex/providers/chain/node";
-import { botUsername } from "../convex/providers/messenger";
+import { getBotUsername } from "../convex/providers/messenger";
 import { complete } from "../convex/providers/models/gateway";
 import { requestQuote } from "../convex/providers/swap";
 import { swapAddress } from "../convex/wallets/tokens";
 import { command } from "./command";
 import {
   AT_PUSH,
-  complaintOf,
-  linesOf,
-  problemsOf,
-  settingsFile,
-  settingsIn,
-  unknownNames,
+  findComplaint,
+  formatSettings,
+  listProblems,
+  getSettingsFile,
+  parseSettings,
+  listUnknownNames,
   type Settings,
 } from "./settings";
 import { bold, dim, green, red } from "./terminal";
@@ -25,7 +25,7 @@ import { bold, dim, green, red } from "./terminal";
  * writes `.env.local`. `-- --check` only looks at what is there.
  */
 
-const FILE = settingsFile();
+const FILE = getSettingsFile();
 const USAGE = `Usage: npm run setup [-- --check]
 
 Asks for the providers' keys and the bot, tries each, makes the secrets, and writes ${FILE}.
@@ -60,7 +60,7 @@ const ASKED: readonly Asked[] = [
         maxTokens: 200,
         timeoutMs: 30_000,
         attempts: 1,
-        payer: "service",
+        billTo: "service",
       });
       return `answers as ${model}`;
     },
@@ -107,7 +107,7 @@ const ASKED: readonly Asked[] = [
     about: "https://t.me/BotFather · free",
     without: "only users' own bots send cards, and there is no bot to talk with",
     works: async (token) => {
-      const bot = await botUsername(token);
+      const bot = await getBotUsername(token);
       if (bot === null) throw new Error("the messenger does not know this token");
       return `is @${bot}`;
     },
@@ -120,24 +120,24 @@ const MADE = ["WALLET_ENCRYPTION_KEY", "MESSENGER_WEBHOOK_SECRET", "MESSENGER_CO
 const about = { usage: USAGE, flags: { check: { type: "boolean", default: false } } } as const;
 await command(about, async ({ values: { check } }) => {
   const text = await readFile(FILE, "utf8").catch(() => "");
-  return check ? checked(settingsIn(text)) : asked(text);
+  return check ? checkValue(parseSettings(text)) : askValue(text);
 });
 
-function checked(settings: Settings): number {
-  const bad = problemsOf(settings, false);
-  for (const { name, says } of [...bad, ...unknownNames(settings)]) console.log(`${bold(name)} ${says}`);
+function checkValue(settings: Settings): number {
+  const bad = listProblems(settings, false);
+  for (const { name, says } of [...bad, ...listUnknownNames(settings)]) console.log(`${bold(name)} ${says}`);
   tellMissing(settings);
   return bad.length === 0 ? 0 : 1;
 }
 
-async function asked(text: string): Promise<number> {
-  const settings = settingsIn(text);
+async function askValue(text: string): Promise<number> {
+  const settings = parseSettings(text);
   const added: Record<string, string> = {};
   const input = createInterface({ input: process.stdin, output: process.stdout });
   const lines = input[Symbol.asyncIterator]();
   for (const one of ASKED) {
     console.log(`\n${bold(one.name)}  ${one.vendor}\n${dim(one.about)}`);
-    const value = await answered(one, settings[one.name] ?? "", async (prompt) => {
+    const value = await askUntilItWorks(one, settings[one.name] ?? "", async (prompt) => {
       process.stdout.write(prompt);
       const next = await lines.next();
       return next.done === true ? null : next.value.trim();
@@ -152,14 +152,14 @@ async function asked(text: string): Promise<number> {
     `\n${green("✓")} ${FILE} is written. Keep a copy of WALLET_ENCRYPTION_KEY: without it wallets are lost.`,
   );
   const all = { ...settings, ...added };
-  const code = checked(all);
+  const code = checkValue(all);
   console.log(`
 Next (for a development deployment: all without --prod, and npx convex dev --once in place of deploy):
   npx convex init                                               logs in, and makes the project
   npx convex env set --prod --force --from-file ${FILE}    sets the variables
   npx convex deploy                                             pushes functions, schema and crons${
     all.MESSENGER_BOT_TOKEN
-      ? "\n  npx convex run --prod bot/desk:register               leads the bot's messages to it"
+      ? "\n  npx convex run --prod bot/service:register               leads the bot's messages to it"
       : ""
   }
   npx convex run --prod ops/doctor:ask                          says what is wrong, and what to do`);
@@ -167,7 +167,7 @@ Next (for a development deployment: all without --prod, and npx convex dev --onc
 }
 
 /** A value that works, or that its operator insists on; "" for none. */
-async function answered(
+async function askUntilItWorks(
   { name, works }: Asked,
   kept: string,
   read: (prompt: string) => Promise<string | null>,
@@ -177,7 +177,7 @@ async function answered(
       last === null ? (kept === "" ? "Enter for none" : "Enter keeps yours") : "Enter takes it all the same";
     const given = await read(`${prompt}: `);
     if (given === null || given === "") return last ?? kept;
-    const complaint = complaintOf(name, given);
+    const complaint = findComplaint(name, given);
     if (complaint !== null) {
       console.log(red(`${name} ${complaint}`));
       continue;
@@ -187,7 +187,7 @@ async function answered(
       console.log(`${green("✓")} ${await works(given)}`);
       return given;
     } catch (error) {
-      console.log(red(messageOf(error)));
+      console.log(red(getErrorMessage(error)));
       last = given;
     }
   }
@@ -197,7 +197,7 @@ async function answered(
 function withValues(text: string, values: Settings): string {
   const kept = text.split("\n").filter((line) => !Object.hasOwn(values, line.split("=")[0]?.trim() ?? ""));
   const end = kept.join("\n").trimEnd();
-  return `${end === "" ? "" : `${end}\n`}${linesOf(values)}`;
+  return `${end === "" ? "" : `${end}\n`}${formatSettings(values)}`;
 }
 
 function tellMissing(settings: Settings): void {

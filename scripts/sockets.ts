@@ -9,7 +9,7 @@ export type Handler = (request: Request, from: IncomingMessage) => Promise<Respo
 export type Listener = { url: string; close: () => Promise<void> };
 
 /** A port is taken. */
-export const portInUse = (port: number, variable: string): OperatorError =>
+export const portInUseError = (port: number, variable: string): OperatorError =>
   new OperatorError(`Port ${port} is in use: stop what is using it, or set ${variable} to another port.`);
 
 /** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
@@ -26,7 +26,7 @@ const GRACE_MS = 1_000;
  */
 export async function listen(port: number, variable: string, handle: Handler): Promise<Listener> {
   const server = createServer((incoming, outgoing) => {
-    const answered = async (request: Request): Promise<Response> => {
+    const answerRequest = async (request: Request): Promise<Response> => {
       if (Number(incoming.headers["content-length"] ?? 0) > MAX_BODY_BYTES)
         return Response.json(
           { code: "RequestTooLarge", message: "The body is larger than 20 MiB" },
@@ -41,11 +41,11 @@ export async function listen(port: number, variable: string, handle: Handler): P
         return new Response(null, { status: 500 });
       }
     };
-    void getRequestListener(answered, { overrideGlobalObjects: false })(incoming, outgoing);
+    void getRequestListener(answerRequest, { overrideGlobalObjects: false })(incoming, outgoing);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => {
-      reject("code" in error && error.code === "EADDRINUSE" ? portInUse(port, variable) : error);
+      reject("code" in error && error.code === "EADDRINUSE" ? portInUseError(port, variable) : error);
     });
     server.listen(port, HOST, resolve);
   });
@@ -66,7 +66,7 @@ export async function listen(port: number, variable: string, handle: Handler): P
 }
 
 /** Who sent a request, as Convex's backend takes it: the first entry of `X-Forwarded-For`, whatever it is, else the connection's other end. */
-export function addressOf({ headers }: Request, { socket }: IncomingMessage): string | null {
+export function getSenderAddress({ headers }: Request, { socket }: IncomingMessage): string | null {
   return headers.get("x-forwarded-for")?.split(",", 1).join("").trim() ?? socket.remoteAddress ?? null;
 }
 
@@ -78,7 +78,7 @@ const isLocal = (url: string) => LOCAL.has(URL.parse(url)?.hostname ?? "");
  * whatever its browser sends. Who comes from a stranger's page names it in `Origin`, or, with a name of its own that leads
  * here, in `Host`.
  */
-export function foreignness({ headers }: Request): string | null {
+export function findForeignOrigin({ headers }: Request): string | null {
   const [host, origin] = [headers.get("host"), headers.get("origin")];
   if (host !== null && !isLocal(`http://${host}`)) return "Host names another machine";
   return origin !== null && !isLocal(origin) ? "Origin is a page from elsewhere" : null;
@@ -91,15 +91,15 @@ const agent = new Agent({ keepAlive: true });
  * whoever replaces those to hasten or to stop the application would hasten or stop its connections too. Redirects are
  * not followed.
  */
-export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+export async function fetchFromLoopback(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const { url, method, headers, body, ...asked } = plain(input, init) ?? (await asRequest(input, init));
   return new Promise((resolve, reject) => {
-    const failed = (cause: unknown) => {
+    const rejectWith = (cause: unknown) => {
       const ended = asked.signalOf();
       const reason: unknown = ended?.aborted === true ? ended.reason : null;
       reject(reason instanceof Error ? reason : new TypeError("fetch failed", { cause }));
     };
-    if (asked.signalOf()?.aborted === true) return failed(null);
+    if (asked.signalOf()?.aborted === true) return rejectWith(null);
     const sent = send(url, { agent, method, headers: Object.fromEntries(headers) }, (got) => {
       const { statusCode: status = 502, statusMessage: statusText = "" } = got;
       const pairs = Object.entries(got.headersDistinct).flatMap(([name, values = []]) =>
@@ -107,12 +107,12 @@ export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit
       );
       const isEmpty = status === 204 || status === 205 || status === 304;
       if (isEmpty) got.resume();
-      resolve(new Response(isEmpty ? null : bytesOf(got), { status, statusText, headers: pairs }));
+      resolve(new Response(isEmpty ? null : readBytes(got), { status, statusText, headers: pairs }));
     });
     const abort = () => void sent.destroy();
     asked.signalOf()?.addEventListener("abort", abort, { once: true });
     sent.once("close", () => asked.signalOf()?.removeEventListener("abort", abort));
-    sent.once("error", failed);
+    sent.once("error", rejectWith);
     sent.end(body);
   });
 }
@@ -147,7 +147,7 @@ async function asRequest(input: RequestInfo | URL, init?: RequestInit): Promise<
   return { url, method, headers, body, signalOf: () => asked.signal };
 }
 
-function bytesOf(got: IncomingMessage): ReadableStream<Uint8Array> {
+function readBytes(got: IncomingMessage): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {
       got.on("data", (chunk: Buffer) => controller.enqueue(new Uint8Array(chunk)));

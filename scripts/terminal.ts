@@ -18,11 +18,11 @@ export function framedCard(html: string): string {
     .replace(/<a href="([^"]*)">([^<]*)<\/a>/g, "$2: $1");
   return addressed
     .split("\n")
-    .map((line) => `│ ${styled(line)}`)
+    .map((line) => `│ ${style(line)}`)
     .join("\n");
 }
 
-function styled(html: string): string {
+function style(html: string): string {
   const words = isTerminal ? html.replaceAll("<b>", "\u001b[1m").replaceAll("</b>", "\u001b[0m") : html;
   return unescape(words.replace(/<\/?(?:b|code)>/g, ""));
 }

@@ -13,13 +13,16 @@ type Module = { path: string; room: string; source: string; imports: string[] };
 /** From below: a room knows those of lower floors, and none beside it. ARCHITECTURE.md draws the same. */
 const FLOORS = [
   ["lib"],
+  ["figures"],
+  ["platform"],
   ["providers"],
-  ["market", "accounts"],
+  ["market", "identity"],
   ["messenger"],
   ["wallets", "credits", "runs"],
   ["whales"],
   ["research", "signals", "social"],
   ["alerts", "chat", "payments"],
+  ["accounts"],
   ["bot", "ops"],
   ["pages", "compat"],
 ];
@@ -28,33 +31,21 @@ const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "accounts/data": ["schema"],
   "ops/housekeeping": ["schema"],
-  "lib/security/sealed": ["schema"],
+  "ops/sealedSecrets": ["schema"],
 };
 /**
  * The platform makes every call's modules anew, the local host keeps them: what a call leaves in one may serve that call, or
  * save it the same work again. Nothing else is kept in a module.
  */
 const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
-  "lib/outside/calls": "what an action's providers cost, until its next mutation stores it",
+  "platform/outside/calls": "what an action's providers cost, until its next mutation stores it",
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
 const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
-  // Owners are told of what concerns their money, and a freeze brings a link back.
-  "accounts/model": "messenger",
-  // What others have set on an id ends once it has an owner.
-  "accounts/claims": ["messenger", "alerts", "research"],
-  // A deletion ends the link, and what runs.
-  "accounts/data": ["messenger", "research"],
-  // A new link credits what came from the address before.
-  "accounts/profile": "payments",
-  // To which addresses nothing may be sent is known where it is sent.
-  "accounts/keys": "wallets",
   // What a chat had is its user's once it is linked.
   "messenger/linking": "alerts",
-  // A link answers with the user's wallet, which is made for it.
-  "messenger/http": "wallets",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/desk": "pages",
+  "bot/service": "pages",
   "alerts/watch": "pages",
   "signals/cards": "pages",
 };
@@ -120,8 +111,8 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|cron)$/;
-  const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|defineMutation|defineCron)$/;
+  const actions = /^(?:internalAction|action|defineProviderAction|httpAction|defineWorker|defineRefresh)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }
 
@@ -179,7 +170,7 @@ describe("the house", () => {
 
   test("a file registers transactions or actions, never both", () => {
     expect(modules.filter(registersBoth).map(({ path }) => path)).toEqual([]);
-    const planted = "export const a = internalQuery({});\nexport const b = providerAction({});\n";
+    const planted = "export const a = internalQuery({});\nexport const b = defineProviderAction({});\n";
     expect(registersBoth(moduleOf("market/planted.ts", planted))).toBe(true);
   });
 
@@ -226,7 +217,7 @@ describe("the house", () => {
   });
 
   test("only providers/ calls the network, and only wallets/custody sees a key", () => {
-    const key = /viem\/accounts|walletKeys|keySeal|required\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/;
+    const key = /viem\/accounts|walletKeys|getKeySeal|getRequired\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/;
     for (const { path, room, source } of modules) {
       if (room !== "providers") expect([path, /\bfetch\(/.test(source)]).toEqual([path, false]);
       // The start shows the program of somebody who pays with a key of their own.
@@ -251,7 +242,7 @@ describe("the house", () => {
   });
 
   test("every action that asks a provider counts its calls, and so does every endpoint", () => {
-    const isCounting = (path: string) => /\bcounted\(/.test(sourceOf(path));
+    const isCounting = (path: string) => /\bwithUsage\(/.test(sourceOf(path));
     /** Whether a module comes to a provider by other ways than through one that counts. */
     const asks = (start: string) =>
       [
@@ -261,12 +252,14 @@ describe("the house", () => {
       ].some((target) => target.startsWith("providers/"));
     const asking = modules.filter(({ room, path }) => room !== "providers" && asks(path));
     const uncounted = asking.filter(({ source }) =>
-      /\b(?:internalAction|action|httpAction)\((?!\{[^;]*\bhandler: counted\()/.test(source),
+      /\b(?:internalAction|action|httpAction)\((?!\{[^;]*\bhandler: withUsage\()/.test(source),
     );
     expect(uncounted.map(({ path }) => path)).toEqual([]);
-    expect(sourceOf("lib/http/endpoint")).toContain("handle: counted(");
+    expect(sourceOf("platform/http/endpoint")).toContain("handle: withUsage(");
     expect(
-      asking.filter(({ source }) => /\b(?:providerAction|worker|counted)\(/.test(source)).length,
+      asking.filter(({ source }) =>
+        /\b(?:defineProviderAction|defineWorker|defineRefresh|withUsage)\(/.test(source),
+      ).length,
     ).toBeGreaterThan(10);
   });
 

@@ -3,16 +3,16 @@ import { hashMessage, isHex } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
-import { siteUrl } from "../lib/env";
+import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
-import { requireIdentity } from "../lib/limits/callers";
-import { CHAIN_ID, checksummed } from "../lib/money/base";
-import { counted } from "../lib/outside/calls";
-import { pseudonymOf } from "../lib/security/crypto";
+import { charge } from "../platform/limits/charges";
+import { requireIdentity } from "../platform/limits/callers";
+import { CHAIN_ID, toChecksum } from "../lib/money/base";
+import { withUsage } from "../platform/outside/calls";
+import { derivePseudonym } from "../lib/crypto";
 import { MINUTE } from "../lib/time";
-import { signedBy } from "../providers/chain/usdc";
-import { vClaimed } from "./tables";
+import { isSignedBy } from "../providers/chain/usdc";
+import { vClaimed } from "../identity/tables";
 
 /** What the web application asks of accounts that takes more than one transaction, or viem. */
 
@@ -28,11 +28,11 @@ import { vClaimed } from "./tables";
 export const claimUserId = action({
   args: { userId: v.string() },
   returns: vClaimed,
-  handler: counted(async (ctx, { userId }: { userId: string }): Promise<Infer<typeof vClaimed>> => {
+  handler: withUsage(async (ctx, { userId }: { userId: string }): Promise<Infer<typeof vClaimed>> => {
     const { tokenIdentifier } = await requireIdentity(ctx);
     // Counted in a transaction of its own, because a refused claim may be a guess and has to count too.
     await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
-    return ctx.runMutation(internal.accounts.claims.claim, { userId });
+    return ctx.runMutation(internal.accounts.claims.claimAccount, { userId });
   }),
 });
 
@@ -42,19 +42,19 @@ const CHALLENGE_MS = 10 * MINUTE;
 const SKEW_MS = MINUTE;
 
 /** @throws AppError `invalid_request` */
-function addressFrom(text: string): `0x${string}` {
-  const address = checksummed(text);
+function parseAddress(text: string): `0x${string}` {
+  const address = toChecksum(text);
   if (address === null) throw new AppError("invalid_request", "address must be 0x and 40 hex digits");
   return address;
 }
 
 /** The text to sign (EIP-4361): it names the account by its pseudonym, and no credential. */
-function challengeText(userId: string, address: `0x${string}`, issuedAt: number): string {
-  const uri = siteUrl();
+function buildChallengeText(userId: string, address: `0x${string}`, issuedAt: number): string {
+  const uri = getSiteUrl();
   return createSiweMessage({
     address,
     domain: new URL(uri).host,
-    statement: `Link this address to my account ${pseudonymOf(userId)}: deposits sent from it are credited to that account.`,
+    statement: `Link this address to my account ${derivePseudonym(userId)}: deposits sent from it are credited to that account.`,
     uri,
     version: "1",
     chainId: CHAIN_ID,
@@ -71,10 +71,10 @@ const vChallenge = v.object({ message: v.string(), issuedAt: v.number() });
 export const challenge = action({
   args: { address: v.string() },
   returns: vChallenge,
-  handler: counted(async (ctx, { address }: { address: string }): Promise<Infer<typeof vChallenge>> => {
-    const userId = await ctx.runQuery(internal.accounts.access.mine, {});
+  handler: withUsage(async (ctx, { address }: { address: string }): Promise<Infer<typeof vChallenge>> => {
+    const userId = await ctx.runQuery(internal.identity.access.getOwnUserId, {});
     const issuedAt = Date.now();
-    return { message: challengeText(userId, addressFrom(address), issuedAt), issuedAt };
+    return { message: buildChallengeText(userId, parseAddress(address), issuedAt), issuedAt };
   }),
 });
 
@@ -92,19 +92,19 @@ const vProof = v.object({ address: v.string(), issuedAt: v.number(), signature: 
 export const linkAddress = action({
   args: vProof.fields,
   returns: vProof.pick("address"),
-  handler: counted(
+  handler: withUsage(
     async (ctx, { issuedAt, signature, ...given }: Infer<typeof vProof>): Promise<{ address: string }> => {
-      const userId = await ctx.runQuery(internal.accounts.access.mine, {});
+      const userId = await ctx.runQuery(internal.identity.access.getOwnUserId, {});
       await charge(ctx, "settings", { userId, address: null });
-      const address = addressFrom(given.address);
+      const address = parseAddress(given.address);
       const age = Date.now() - issuedAt;
       if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
         throw new AppError("invalid_request", "The message has expired: ask for another");
-      const message = challengeText(userId, address, issuedAt);
-      const isSigned = isHex(signature) && (await signedBy(address, hashMessage(message), signature));
+      const message = buildChallengeText(userId, address, issuedAt);
+      const isSigned = isHex(signature) && (await isSignedBy(address, hashMessage(message), signature));
       if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
       const linked = { address: address.toLowerCase() };
-      await ctx.runMutation(internal.accounts.profile.linkAddress, { userId, ...linked });
+      await ctx.runMutation(internal.accounts.profile.storeLinkedAddress, { userId, ...linked });
       return linked;
     },
   ),

@@ -2,32 +2,29 @@ import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { optional } from "../lib/env";
+import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { userIdFrom } from "../lib/records";
-import { requireIdentity } from "../lib/limits/callers";
-import { DAY, dateTime, HOUR } from "../lib/time";
-import { chatUser, enqueueCard, userOfAccount } from "../messenger/model";
+import { parseUserId } from "../platform/records";
+import { requireIdentity } from "../platform/limits/callers";
+import { DAY, formatDateTime, HOUR } from "../lib/time";
+import { toChatUser, enqueueCard, findUserOfMessenger } from "../messenger/model";
 import { hasRows, isInUse } from "./data";
 import {
   type Account,
-  accountNamed,
-  accountOf,
-  accountOfLogin,
-  announce,
-  cancelLooser,
-  claimDueAt,
-  endKeys,
-  LOOSENING_MS,
-  loginOf,
-  messengerOf,
-  randomHex,
+  resolveAccount,
+  findAccount,
+  findAccountByLogin,
+  getClaimDueAt,
+  RELAXATION_MS,
+  toMessengerLogin,
+  parseMessengerLogin,
   saveAccount,
-  type Told,
-} from "./model";
-import { vClaimed } from "./tables";
+} from "../identity/model";
+import { announce, type AccountNotice } from "./freeze";
+import { cancelPendingRelaxations, revokeKeys } from "./freeze";
+import { vClaimed } from "../identity/tables";
+import { explainTaken } from "../identity/ownerLink";
 
 /**
  * Who owns an account: the first who knows a free id and claims it, by a login of the web application or by a tap on a
@@ -37,6 +34,7 @@ import { vClaimed } from "./tables";
 
 /** Long enough for a person to read a notice, whatever the day. */
 const CLAIM_MS = 48 * HOUR;
+
 /** How long nobody can claim an id after somebody has ended a claim, because each one needs their attention. */
 const REST_MS = 7 * DAY;
 
@@ -44,15 +42,15 @@ const REST_MS = 7 * DAY;
 const STAY_EMPTY =
   "Until then the account that you have by your sign-in has to stay empty: a game, a deposit or a linked chat of its own would end the claim";
 
-/** The caller claims a `userId`; repeating it says how the claim stands. @throws AppError as `claimFor`; `not_found`, `invalid_request`. */
-export const claim = internalMutation({
+/** The caller claims a `userId`; repeating it says how the claim stands. @throws AppError as `openClaim`; `not_found`, `invalid_request`. */
+export const claimAccount = internalMutation({
   args: { userId: v.string() },
   returns: vClaimed,
   handler: async (ctx, args): Promise<Infer<typeof vClaimed>> => {
     const { tokenIdentifier: login } = await requireIdentity(ctx);
-    const name = userIdFrom(args.userId);
-    const { userId } = await accountNamed(ctx, name);
-    const pendingUntil = await claimFor(ctx, userId, login);
+    const name = parseUserId(args.userId);
+    const { userId } = await resolveAccount(ctx, name);
+    const pendingUntil = await openClaim(ctx, userId, login);
     return { userId: name, pendingUntil, ...(pendingUntil === null ? {} : { note: STAY_EMPTY }) };
   },
 });
@@ -62,61 +60,53 @@ export const claim = internalMutation({
  * @returns When the claim takes effect (epoch ms); `null` if it has.
  * @throws AppError `conflict` if the login cannot own the id.
  */
-async function claimFor(
+async function openClaim(
   ctx: MutationCtx,
   userId: string,
   login: string,
   isMeant = true,
 ): Promise<number | null> {
-  const row = await accountOf(ctx, userId);
+  const row = await findAccount(ctx, userId);
   if (row?.login === login) return null;
   if (row?.claim?.login === login) return row.claim.dueAt;
-  const refusal = takenBy(row) ?? (await refusalOf(ctx, userId, login));
+  const refusal = explainTaken(row) ?? (await findLoginConflict(ctx, userId, login));
   if (refusal !== null) throw new AppError("conflict", refusal);
   const dueAt = (await hasRows(ctx, "wallets", userId)) ? Date.now() + CLAIM_MS : null;
   if (!isMeant) return dueAt;
-  if (dueAt === null) await bind(ctx, userId, login);
+  if (dueAt === null) await bindOwner(ctx, userId, login);
   else
-    await wait(ctx, userId, { login, dueAt }, [
+    await openPendingClaim(ctx, userId, { login, dueAt }, [
       "🔐 Somebody wants to own your account",
-      `Its id has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
+      `Its id has a wallet, so the claim waits until ${formatDateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
       "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to move what it holds, and own it yourself then.",
     ]);
   return dueAt;
 }
 
 /** Lets a login wait for an account, which is told. */
-async function wait(
+async function openPendingClaim(
   ctx: MutationCtx,
   userId: string,
   claim: { login: string; dueAt: number },
-  told: Told,
+  told: AccountNotice,
 ): Promise<void> {
   await saveAccount(ctx, userId, { claim, ownerCode: undefined });
-  await ctx.scheduler.runAt(claim.dueAt, internal.accounts.claims.settle, { userId });
+  await ctx.scheduler.runAt(claim.dueAt, internal.accounts.claims.completeClaim, { userId });
   await announce(ctx, userId, told);
 }
 
-/** Why nobody can claim an account now: its owner, a claim that waits, or the week after one was ended; `null`: somebody can. */
-function takenBy(row: Account | null): string | null {
-  if (row?.login !== undefined) return "This userId has an owner already";
-  const { login, dueAt = 0 } = row?.claim ?? {};
-  if (login !== undefined) return `Another claim of this userId waits until ${dateTime(dueAt)}`;
-  if (dueAt <= Date.now()) return null;
-  return `A claim of this userId was ended: it can be claimed again from ${dateTime(dueAt)}`;
-}
-
 /** Why a login can own no other account than it has, or none but another one; `null` if it can. */
-async function refusalOf(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
-  const own = await accountOfLogin(ctx, login);
-  if (own?.claimed === true) return "You own another userId already: a login or a chat owns one in all";
-  if (own !== null && (await isInUse(ctx, own.userId))) return OWN_ROWS;
-  const waiting = await waitingFor(ctx, login);
+async function findLoginConflict(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
+  const ownAccount = await findAccountByLogin(ctx, login);
+  if (ownAccount?.claimed === true)
+    return "You own another userId already: a login or a chat owns one in all";
+  if (ownAccount !== null && (await isInUse(ctx, ownAccount.userId))) return OWN_ROWS;
+  const waiting = await findPendingClaim(ctx, login);
   if (waiting !== null && waiting.userId !== userId)
     return "A claim of another userId waits for you: a login owns one in all";
-  const messengerId = messengerOf(login);
+  const messengerId = parseMessengerLogin(login);
   if (messengerId === null) return null;
-  const linked = await ctx.runQuery(internal.messenger.linking.find, { messengerId });
+  const linked = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId });
   if (linked?.confirmed !== true || linked.userId === userId) return null;
   return "This messenger account is linked to another userId";
 }
@@ -126,17 +116,17 @@ const OWN_ROWS =
   "The account that you have by your sign-in has rows of its own, such as credits, a game or a linked chat, and the claim would take its place. Claim with another login, or empty that account first";
 
 /** The account that a login waits for: its own claim, or what an operator has decided. */
-async function waitingFor(ctx: QueryCtx, login: string): Promise<Account | null> {
+async function findPendingClaim(ctx: QueryCtx, login: string): Promise<Account | null> {
   return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
 }
 
 /** Carries out a claim, or an operator's change, whose time has come, if its login can still own the account. */
-export const settle = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const row = await accountOf(ctx, userId);
+export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
+  const row = await findAccount(ctx, userId);
   const { login, dueAt = 0 } = row?.claim ?? {};
   if (login === undefined || dueAt > Date.now()) return;
-  const refusal = await refusalOf(ctx, userId, login);
-  if (refusal === null) return bind(ctx, userId, login);
+  const refusal = await findLoginConflict(ctx, userId, login);
+  if (refusal === null) return bindOwner(ctx, userId, login);
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
   const isClaim = row?.login === undefined;
@@ -153,68 +143,58 @@ export const settle = change({ userId: v.string() }, async (ctx, { userId }) => 
 async function tellClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
   const title = "🔐 Your claim of an account id has failed";
   const why = `${refusal.replaceAll("userId", "account id")}.`;
-  const own = await accountOfLogin(ctx, login);
+  const own = await findAccountByLogin(ctx, login);
   if (own !== null) await announce(ctx, own.userId, [title, why]);
-  const chatId = messengerOf(login);
+  const chatId = parseMessengerLogin(login);
   if (chatId === null) return;
-  const userId = (await userOfAccount(ctx, chatId)) ?? chatUser(chatId);
+  const userId = (await findUserOfMessenger(ctx, chatId)) ?? toChatUser(chatId);
   const to = { userId, chatId, bot: "default" } as const;
   await enqueueCard(ctx, { ...to, kind: "account", paragraphs: [[{ bold: title }], [why]] });
 }
 
 /** Makes a login the owner, in place of the account of its own, which is not in use. What others have set ends. */
-async function bind(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  const former = (await accountOf(ctx, userId))?.login;
+async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promise<void> {
+  const former = (await findAccount(ctx, userId))?.login;
   if (former === undefined) {
     await announce(ctx, userId, ["🔐 Your account id has an owner now", "What it has belongs to them."]);
-    await ctx.runMutation(internal.messenger.notices.endAll, { userId });
-    await ctx.runMutation(internal.alerts.model.endAll, { userId });
+    await ctx.runMutation(internal.messenger.notices.removeSettings, { userId });
+    await ctx.runMutation(internal.alerts.model.endAllAlerts, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
   } else {
     // Before the chat's link ends, which hears of it, too.
     const ended = "The old one's keys, open orders and linked chat have ended.";
     await announce(ctx, userId, ["🔐 Your account has another login", ended]);
-    await endKeys(ctx, userId);
+    await revokeKeys(ctx, userId);
     // The messenger account that was linked, or was the login, may be in others' hands.
     await ctx.runMutation(internal.messenger.linking.endAll, { userId });
   }
-  const own = await accountOfLogin(ctx, login);
-  if (own !== null) await ctx.db.delete("accounts", own._id);
-  await cancelLooser(ctx, userId, { login, claimed: true, claim: undefined, ownerCode: undefined });
-  const messengerId = messengerOf(login);
-  if (messengerId !== null) await ctx.runMutation(internal.messenger.linking.own, { userId, messengerId });
+  const ownAccount = await findAccountByLogin(ctx, login);
+  if (ownAccount !== null) await ctx.db.delete("accounts", ownAccount._id);
+  await cancelPendingRelaxations(ctx, userId, {
+    login,
+    claimed: true,
+    claim: undefined,
+    ownerCode: undefined,
+  });
+  const messengerId = parseMessengerLogin(login);
+  if (messengerId !== null)
+    await ctx.runMutation(internal.messenger.linking.linkOwner, { userId, messengerId });
 }
 
 /** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
-export const end = change({ name: v.string() }, async (ctx, { name }) => {
-  const { userId, row } = await accountNamed(ctx, name);
-  if (claimDueAt(row) === null) throw new AppError("not_found", "No claim of this userId waits");
+export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name }) => {
+  const { userId, row } = await resolveAccount(ctx, name);
+  if (getClaimDueAt(row) === null) throw new AppError("not_found", "No claim of this userId waits");
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
   await announce(ctx, userId, ["🔐 The claim of your account has ended", "Nobody can claim it for a week."]);
 });
 
 /** When a messenger account owns the id that it has claimed (epoch ms); `null` if none waits for it. */
-export const pendingFor = internalQuery({
+export const getPendingClaimTime = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { messengerId }) => claimDueAt(await waitingFor(ctx, loginOf(messengerId))),
-});
-
-/**
- * The link by which somebody owns a free `userId` in the service's bot; it works once. `null` if the id has an owner, or
- * nobody can claim it now, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
- */
-export const ownerLink = internalMutation({
-  args: { userId: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { userId }) => {
-    const bot = optional("MESSENGER_BOT_NAME");
-    const row = await accountOf(ctx, userId);
-    if (bot === undefined || takenBy(row) !== null) return null;
-    const ownerCode = row?.ownerCode ?? randomHex(12);
-    if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
-    return `https://t.me/${bot}?start=own_${ownerCode}`;
-  },
+  handler: async (ctx, { messengerId }) =>
+    getClaimDueAt(await findPendingClaim(ctx, toMessengerLogin(messengerId))),
 });
 
 /**
@@ -222,14 +202,17 @@ export const ownerLink = internalMutation({
  * @returns The account, and when it is theirs (epoch ms); `null`: at once.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
-export const own = internalMutation({
+export const claimByLink = internalMutation({
   args: { code: v.string(), messengerId: v.string(), isTap: v.boolean() },
   returns: v.object({ userId: v.string(), from: v.union(v.number(), v.null()) }),
   handler: async (ctx, { code, messengerId, isTap }) => {
     const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
     if (row === null)
       throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
-    return { userId: row.userId, from: await claimFor(ctx, row.userId, loginOf(messengerId), isTap) };
+    return {
+      userId: row.userId,
+      from: await openClaim(ctx, row.userId, toMessengerLogin(messengerId), isTap),
+    };
   },
 });
 
@@ -244,16 +227,16 @@ export const changeLogin = internalMutation({
   args: { userId: v.string(), login: v.string(), reason: v.string() },
   returns: v.number(),
   handler: async (ctx, { userId: name, login, reason }) => {
-    const { userId, row } = await accountNamed(ctx, name);
+    const { userId, row } = await resolveAccount(ctx, name);
     if (row?.login === undefined) throw new AppError("not_found", "This userId has no owner");
     if (!login.includes("|")) throw new AppError("invalid_request", "login must be <issuer>|<subject>");
-    const refusal = await refusalOf(ctx, userId, login);
+    const refusal = await findLoginConflict(ctx, userId, login);
     if (refusal !== null) throw new AppError("conflict", refusal);
     log.warn("account.login changes", { account: row._id, reason });
-    const dueAt = Date.now() + LOOSENING_MS;
-    await wait(ctx, userId, { login, dueAt }, [
+    const dueAt = Date.now() + RELAXATION_MS;
+    await openPendingClaim(ctx, userId, { login, dueAt }, [
       "🔐 Your account will get another login",
-      `The people who run this service were told that your login is lost. From ${dateTime(dueAt)} on your account and its wallets are another one's, and its keys and linked chat end.`,
+      `The people who run this service were told that your login is lost. From ${formatDateTime(dueAt)} on your account and its wallets are another one's, and its keys and linked chat end.`,
       "If that is wrong, sign in to the web application before then and freeze your account, or write to them: a freeze from a chat does not stop it.",
     ]);
     return dueAt;

@@ -8,19 +8,19 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { DataModel, TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { namesIn, type Going, type TableRecord } from "../lib/records";
+import { defineMutation } from "../platform/changes";
+import { type Going, type TableRecord } from "../platform/records";
+import { listKeys } from "../lib/objects";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
-import { accountOf, changeRules, requireSetter, requireUser, saveAccount } from "./model";
+import { findAccount, changeRules, requireSetter, requireUser, saveAccount } from "../identity/model";
 
 /**
- * A user's own data: its export, and its deletion. Each table says what becomes of its rows (`lib/records`). Deposits and
+ * A user's own data: its export, and its deletion. Each table says what becomes of its rows (`platform/records`). Deposits and
  * payments stay without the user's name, because a payment whose row is gone could be used again. Everything that money
  * depends on stays as it is, also the account itself, which protects the wallets.
  */
-
-const tables = namesIn(records);
+const tables = listKeys(records);
 
 /** The table of each section. */
 const SECTIONS = new Map(
@@ -34,7 +34,7 @@ const SECTIONS = new Map(
 const WITHHELD = new Set<string>(tables.flatMap((table) => records[table].withheld ?? []));
 
 /** A user's rows of a table with owners. */
-function rowsOf<Table extends TableNames>(
+function queryRows<Table extends TableNames>(
   { db }: QueryCtx,
   table: Table,
   userId: string,
@@ -45,7 +45,7 @@ function rowsOf<Table extends TableNames>(
 }
 
 export async function hasRows(ctx: QueryCtx, table: TableNames, userId: string): Promise<boolean> {
-  return (await rowsOf(ctx, table, userId).first()) !== null;
+  return (await queryRows(ctx, table, userId).first()) !== null;
 }
 
 /** Whether the account of a `userId` has anything that its user would miss: a row in a section of their export. */
@@ -69,7 +69,7 @@ export const page = query({
     const { userId } = await requireUser(ctx);
     const table = SECTIONS.get(section);
     if (table === undefined) throw new Error("There is no such section");
-    const found = await rowsOf(ctx, table, userId).order("desc").paginate(paginationOpts);
+    const found = await queryRows(ctx, table, userId).order("desc").paginate(paginationOpts);
     const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
     return { ...found, page: found.page.map((row) => JSON.stringify(row, withheld)) };
   },
@@ -82,9 +82,9 @@ export const erase = mutation({
   handler: async (ctx) => {
     const { userId, erasingSince = Date.now() } = await requireSetter(ctx);
     await changeRules(ctx, userId, { erasingSince, recipients: undefined });
-    await ctx.runMutation(internal.messenger.linking.end, { userId, by: "token" });
+    await ctx.runMutation(internal.messenger.linking.endLink, { userId, by: "token" });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
-    await ctx.scheduler.runAfter(0, internal.accounts.data.step, { userId });
+    await ctx.scheduler.runAfter(0, internal.accounts.data.eraseStep, { userId });
     return null;
   },
 });
@@ -93,8 +93,8 @@ export const erase = mutation({
 const BATCH = 100;
 
 /** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped, word to the account) are retried later. */
-export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
-  if ((await accountOf(ctx, userId))?.erasingSince === undefined) return;
+export const eraseStep = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
+  if ((await findAccount(ctx, userId))?.erasingSince === undefined) return;
   let erased = 0;
   let isBusy = false;
   for (const table of tables) {
@@ -104,7 +104,7 @@ export const step = change({ userId: v.string() }, async (ctx, { userId }) => {
     isBusy ||= batch.isBusy;
   }
   if (erased > 0 || isBusy)
-    await ctx.scheduler.runAfter(erased > 0 ? 0 : MINUTE, internal.accounts.data.step, { userId });
+    await ctx.scheduler.runAfter(erased > 0 ? 0 : MINUTE, internal.accounts.data.eraseStep, { userId });
   else await saveAccount(ctx, userId, { erasingSince: undefined });
 });
 
@@ -119,7 +119,7 @@ async function eraseRows<Table extends TableNames>(
   if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
   const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
   const { whenEnded = () => true, anonymise } = going;
-  const rows = await rowsOf(ctx, table, userId).take(limit);
+  const rows = await queryRows(ctx, table, userId).take(limit);
   const ended = rows.filter(whenEnded);
   for (const row of ended) {
     if (anonymise !== undefined) await anonymise(ctx.db, row);

@@ -1,31 +1,30 @@
 import { v } from "convex/values";
-import { mutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { mutation, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { microUsdFrom } from "../lib/money/amounts";
-import { sha256Hex } from "../lib/security/crypto";
-import { DAY, dateTime } from "../lib/time";
-import { recipientFrom } from "../wallets/tokens";
+import { parseMicroUsd } from "../lib/money/amounts";
+import { sha256Hex } from "../lib/crypto";
+import { DAY, formatDateTime } from "../lib/time";
+import { parseRecipient } from "../wallets/tokens";
 import {
-  accountOf,
-  announce,
+  listRecipients,
   changeRules,
-  keysOf,
-  liveRules,
-  LOOSENING_MS,
-  MOST_KEYS,
-  NOT_YOU,
-  randomHex,
+  listKeysOfAccount,
+  requireUnfrozenRules,
+  RELAXATION_MS,
+  MAX_KEYS,
+  createRandomHex,
   requireSetter,
   requireUser,
   saveAccount,
-} from "./model";
-import { vListed, vScope, type Listed } from "./tables";
+} from "../identity/model";
+import { announce } from "./freeze";
+import { NOT_YOU } from "./freeze";
+import { vListed, vScope, type Listed } from "../identity/tables";
 
 /**
  * Keys for the caller's programs, which `accounts/data:page` lists, and the recipients to which keys, the chat's own orders
  * and posts may send; `accounts/profile:me` lists these.
  */
-
 const MOST_DAYS = 365;
 
 /**
@@ -47,7 +46,7 @@ export const create = mutation({
   returns: v.object({ keyId: v.id("keys"), key: v.string(), countsFrom: v.number() }),
   handler: async (ctx, { days, dailyUsd, ...args }) => {
     const { userId } = await requireSetter(ctx);
-    await liveRules(ctx, userId);
+    await requireUnfrozenRules(ctx, userId);
     const name = args.name.trim();
     const scopes = [...new Set(args.scopes)];
     if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))
@@ -55,13 +54,13 @@ export const create = mutation({
     if (scopes.length === 0) throw new AppError("invalid_request", "scopes must name at least one");
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
-    const daily = dailyUsd === undefined ? undefined : microUsdFrom("dailyUsd", dailyUsd);
+    const daily = dailyUsd === undefined ? undefined : parseMicroUsd("dailyUsd", dailyUsd);
     const now = Date.now();
-    if ((await keysOf(ctx, userId)).length >= MOST_KEYS)
-      throw new AppError("conflict", `There can be ${MOST_KEYS} keys, expired ones too: revoke one first`);
-    const key = `mk_${randomHex(32)}`;
+    if ((await listKeysOfAccount(ctx, userId)).length >= MAX_KEYS)
+      throw new AppError("conflict", `There can be ${MAX_KEYS} keys, expired ones too: revoke one first`);
+    const key = `mk_${createRandomHex(32)}`;
     const onlyReads = scopes.every((scope) => scope === "read");
-    const countsFrom = onlyReads ? now : now + LOOSENING_MS;
+    const countsFrom = onlyReads ? now : now + RELAXATION_MS;
     const expiresAt = days === undefined ? undefined : now + days * DAY;
     const keyId = await ctx.db.insert("keys", {
       userId,
@@ -72,11 +71,11 @@ export const create = mutation({
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
     });
-    const until = expiresAt === undefined ? "until you revoke it" : `until ${dateTime(expiresAt)}`;
+    const until = expiresAt === undefined ? "until you revoke it" : `until ${formatDateTime(expiresAt)}`;
     await announce(ctx, userId, [
       "🔑 Your account has a new key",
       `${name}: ${scopes.join(", ")}, ${until}.`,
-      ...(onlyReads ? [] : [`Until ${dateTime(countsFrom)} it only reads.`, NOT_YOU]),
+      ...(onlyReads ? [] : [`Until ${formatDateTime(countsFrom)} it only reads.`, NOT_YOU]),
     ]);
     return { keyId, key, countsFrom };
   },
@@ -101,17 +100,7 @@ export const revoke = mutation({
   },
 });
 
-const MOST_LISTED = 100;
-
-/** The list of an account, oldest first. */
-export async function allListed(ctx: QueryCtx, userId: string): Promise<Listed[]> {
-  return (await accountOf(ctx, userId))?.recipients ?? [];
-}
-
-/** An entry of the list, or `null`. @param address Checksummed. */
-export async function listedOf(ctx: QueryCtx, userId: string, address: string): Promise<Listed | null> {
-  return (await allListed(ctx, userId)).find((one) => one.address === address) ?? null;
-}
+const MAX_RECIPIENTS = 100;
 
 /**
  * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account
@@ -122,24 +111,24 @@ export async function listedOf(ctx: QueryCtx, userId: string, address: string): 
 export const addRecipient = mutation({
   args: { address: v.string() },
   returns: vListed,
-  handler: async (ctx, { address }) => listRecipient(ctx, (await requireSetter(ctx)).userId, address),
+  handler: async (ctx, { address }) => addToRecipients(ctx, (await requireSetter(ctx)).userId, address),
 });
 
 /** The same, for a caller who may. */
-export async function listRecipient(ctx: MutationCtx, userId: string, written: string): Promise<Listed> {
-  await liveRules(ctx, userId);
-  const address = recipientFrom(written);
-  const recipients = await allListed(ctx, userId);
+export async function addToRecipients(ctx: MutationCtx, userId: string, written: string): Promise<Listed> {
+  await requireUnfrozenRules(ctx, userId);
+  const address = parseRecipient(written);
+  const recipients = await listRecipients(ctx, userId);
   const present = recipients.find((one) => one.address === address);
   if (present !== undefined) return present;
-  if (recipients.length >= MOST_LISTED)
-    throw new AppError("conflict", `At most ${MOST_LISTED} addresses can be on the list`);
-  const entry = { address, countsFrom: Date.now() + LOOSENING_MS };
+  if (recipients.length >= MAX_RECIPIENTS)
+    throw new AppError("conflict", `At most ${MAX_RECIPIENTS} addresses can be on the list`);
+  const entry = { address, countsFrom: Date.now() + RELAXATION_MS };
   await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
   await announce(ctx, userId, [
     "🔐 Your account has a new recipient",
     [{ code: address }],
-    `From ${dateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`,
+    `From ${formatDateTime(entry.countsFrom)} on your keys, your chat and your posts may send to it.`,
     NOT_YOU,
   ]);
   return entry;
@@ -149,13 +138,13 @@ export async function listRecipient(ctx: MutationCtx, userId: string, written: s
 export const removeRecipient = mutation({
   args: { address: v.string() },
   returns: v.null(),
-  handler: async (ctx, { address }) => unlistRecipient(ctx, (await requireUser(ctx)).userId, address),
+  handler: async (ctx, { address }) => removeFromRecipients(ctx, (await requireUser(ctx)).userId, address),
 });
 
 /** The same, for a caller who may. */
-export async function unlistRecipient(ctx: MutationCtx, userId: string, written: string): Promise<null> {
-  const address = recipientFrom(written);
-  const recipients = await allListed(ctx, userId);
+export async function removeFromRecipients(ctx: MutationCtx, userId: string, written: string): Promise<null> {
+  const address = parseRecipient(written);
+  const recipients = await listRecipients(ctx, userId);
   const others = recipients.filter((one) => one.address !== address);
   if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
   await changeRules(ctx, userId, { recipients: others });

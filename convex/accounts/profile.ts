@@ -3,33 +3,30 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { mutation, query, type MutationCtx } from "../_generated/server";
-import { change } from "../lib/changes";
+import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
-import { formatUnits, microUsdFrom } from "../lib/money/amounts";
-import { requireIdentity } from "../lib/limits/callers";
-import { dateTime } from "../lib/time";
+import { formatUnits, parseMicroUsd } from "../lib/money/amounts";
+import { requireIdentity } from "../platform/limits/callers";
+import { formatDateTime } from "../lib/time";
 import {
-  accountOf,
-  addressesOf,
-  announce,
+  findAccount,
+  listAddresses,
   changeRules,
-  dailyAt,
+  getDailyLimit,
   findUser,
   firstDaily,
-  freeze as freezeAccount,
-  liveRules,
-  LOOSENING_MS,
-  MOST_ADDRESSES,
-  newUserId,
-  NOT_YOU,
+  requireUnfrozenRules,
+  RELAXATION_MS,
+  MAX_ADDRESSES,
+  createUserId,
   requireSetter,
   requireUser,
-  thaw,
-} from "./model";
-import { vListed } from "./tables";
+} from "../identity/model";
+import { announce } from "./freeze";
+import { freezeAccount, NOT_YOU, unfreezeAccount } from "./freeze";
+import { vListed } from "../identity/tables";
 
 /** The signed-in user's own account: its id, its limit, its freeze, and the addresses that they have proved to be theirs. */
-
 const vMe = v.object({
   userId: v.string(),
   claimed: v.boolean(),
@@ -64,7 +61,7 @@ export const me = query({
       erasingSince: null,
       ...row,
       userId: row.name ?? row.userId,
-      addresses: (await addressesOf(ctx, row.userId)).map(({ address }) => address),
+      addresses: (await listAddresses(ctx, row.userId)).map(({ address }) => address),
       recipients: row.recipients ?? [],
       dailyUsd: formatUnits(firstDaily(row), 6),
       next: next ? { dailyUsd: formatUnits(BigInt(next.dailyMicroUsd), 6), from: next.countsFrom } : null,
@@ -82,7 +79,7 @@ export const signIn = mutation({
     const { tokenIdentifier: login } = await requireIdentity(ctx);
     const present = await findUser(ctx);
     if (present !== null) return { userId: present.name ?? present.userId };
-    const userId = newUserId();
+    const userId = createUserId();
     await ctx.db.insert("accounts", { userId, login });
     return { userId };
   },
@@ -97,14 +94,14 @@ export const signIn = mutation({
 export const replaceUserId = mutation({
   args: {},
   returns: v.object({ userId: v.string() }),
-  handler: async (ctx) => replaceId(ctx, (await requireSetter(ctx)).userId),
+  handler: async (ctx) => replaceAccountId(ctx, (await requireSetter(ctx)).userId),
 });
 
 /** The same, for a caller who may. */
-export async function replaceId(ctx: MutationCtx, userId: string): Promise<{ userId: string }> {
-  const before = (await accountOf(ctx, userId))?.name;
+export async function replaceAccountId(ctx: MutationCtx, userId: string): Promise<{ userId: string }> {
+  const before = (await findAccount(ctx, userId))?.name;
   if (before !== undefined) await ctx.db.insert("accounts", { userId: before, name: "" });
-  const name = newUserId();
+  const name = createUserId();
   // Whoever knows the old id may have asked the questions that are pending.
   await changeRules(ctx, userId, { name });
   await announce(ctx, userId, [
@@ -128,17 +125,17 @@ export const setLimit = mutation({
     const row = await requireSetter(ctx);
     const { userId } = row;
     const now = Date.now();
-    const wish = microUsdFrom("dailyUsd", dailyUsd);
+    const wish = parseMicroUsd("dailyUsd", dailyUsd);
     if (wish === 0n) throw new AppError("invalid_request", "dailyUsd must be more than 0");
-    const present = dailyAt(row, now);
+    const present = getDailyLimit(row, now);
     const isLooser = wish > present;
     const limit = (daily: bigint, countsFrom: number) => ({ dailyMicroUsd: daily.toString(), countsFrom });
-    const from = isLooser ? now + LOOSENING_MS : now;
+    const from = isLooser ? now + RELAXATION_MS : now;
     // A freeze cancels what is looser, so none may start while it lasts.
-    if (isLooser) await liveRules(ctx, userId);
+    if (isLooser) await requireUnfrozenRules(ctx, userId);
     const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
     await changeRules(ctx, userId, { limits });
-    const since = isLooser ? `From ${dateTime(from)} on` : "From now on";
+    const since = isLooser ? `From ${formatDateTime(from)} on` : "From now on";
     await announce(ctx, userId, [
       "🔐 Your account has another limit",
       `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
@@ -165,7 +162,7 @@ export const freeze = mutation({
 export const unfreeze = mutation({
   args: {},
   returns: v.number(),
-  handler: async (ctx) => thaw(ctx, (await requireSetter(ctx)).userId),
+  handler: async (ctx) => unfreezeAccount(ctx, (await requireSetter(ctx)).userId),
 });
 
 /**
@@ -173,13 +170,13 @@ export const unfreeze = mutation({
  * had linked it loses it, and keeps what was credited until then.
  * @throws AppError `conflict` if the user has too many.
  */
-export const linkAddress = change(
+export const storeLinkedAddress = defineMutation(
   { userId: v.string(), address: v.string() },
   async (ctx, { userId, address }) => {
     const before = await getOneFrom(ctx.db, "addresses", "by_address", address);
     if (before?.userId === userId) return;
-    if ((await addressesOf(ctx, userId)).length >= MOST_ADDRESSES)
-      throw new AppError("conflict", `At most ${MOST_ADDRESSES} addresses can be linked`);
+    if ((await listAddresses(ctx, userId)).length >= MAX_ADDRESSES)
+      throw new AppError("conflict", `At most ${MAX_ADDRESSES} addresses can be linked`);
     if (before !== null) await ctx.db.delete("addresses", before._id);
     await ctx.db.insert("addresses", { address, userId });
     // Earlier deposits from it belong to the user too.

@@ -1,23 +1,30 @@
-import { sourceName } from "../lib/publicSources";
-import { dollars, signed, typeset } from "../lib/text/numbers";
-import { dateTime } from "../lib/time";
+import { getSourceName } from "../figures/publicSources";
+import { formatDollars, formatSignedPercent, typeset } from "../lib/text/numbers";
+import { formatDateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import type { Alert } from "./model";
 import type { Condition, Observation } from "./tables";
-import { describe, hours, HOW_TO_SAY, lineOf, movedWords, observed } from "./grammar";
+import {
+  describe,
+  formatHours,
+  HOW_TO_SAY,
+  formatCondition,
+  describeMovement,
+  describeObservation,
+} from "./grammar";
 
 /** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
 
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
-const tapOf = (what: "set" | "once" | "off", text: string, { _id }: Alert): Button => ({
+const buildTapButton = (what: "set" | "once" | "off", text: string, { _id }: Alert): Button => ({
   text,
   command: `alert ${what} ${_id}`,
 });
-const again = (condition: Condition, text: string): Button => ({
+const buildAgainButton = (condition: Condition, text: string): Button => ({
   text,
-  command: `alert ${lineOf(condition)}`,
+  command: `alert ${formatCondition(condition)}`,
 });
 
 /** The question if words leave something open: each possible meaning is a button. */
@@ -26,7 +33,7 @@ export type Doubt = { say: string; meant?: readonly Condition[] };
 export function openCard({ say, meant = [] }: Doubt): AlertCard {
   return {
     answer: [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])],
-    buttons: meant.map((one) => [again(one, typeset(lineOf(one)))]),
+    buttons: meant.map((one) => [buildAgainButton(one, typeset(formatCondition(one)))]),
   };
 }
 
@@ -34,19 +41,20 @@ export function openCard({ say, meant = [] }: Doubt): AlertCard {
 export type Present = { latest: Observation | null; holds: boolean };
 
 /** What was understood and the value now, with buttons to set it. */
-export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
+export function buildProposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
   const { state, condition } = alert;
-  const words = describe(condition);
+  const text = describe(condition);
   if (state === "active")
     return {
-      answer: [[{ bold: "🔔 You have that alert already" }, `\n${words}`]],
-      buttons: [[tapOf("off", "Off", alert), MY_ALERTS]],
+      answer: [[{ bold: "🔔 You have that alert already" }, `\n${text}`]],
+      buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
     };
-  const now = condition.kind === "digest" ? clockLine(condition) : latest && observed(condition, latest);
+  const now =
+    condition.kind === "digest" ? clockLine(condition) : latest && describeObservation(condition, latest);
   return {
     answer: [
       [
-        { bold: `❔ ${words}` },
+        { bold: `❔ ${text}` },
         now === null ? "" : `\nNow: ${now}`,
         holds ? "\nAlready true now; I'll tell you the next time." : "",
       ],
@@ -54,9 +62,9 @@ export function proposalCard(alert: Alert, { latest, holds }: Present): AlertCar
     ],
     buttons: [
       [
-        tapOf("set", "Set", alert),
-        ...(condition.kind === "digest" ? [] : [tapOf("once", "Only once", alert)]),
-        tapOf("off", "No", alert),
+        buildTapButton("set", "Set", alert),
+        ...(condition.kind === "digest" ? [] : [buildTapButton("once", "Only once", alert)]),
+        buildTapButton("off", "No", alert),
       ],
     ],
   };
@@ -67,30 +75,30 @@ function clockLine({ timeZone }: Extract<Condition, { kind: "digest" }>): string
   return `${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} there`;
 }
 
-export function confirmedCard(alert: Alert): AlertCard {
+export function buildConfirmedCard(alert: Alert): AlertCard {
   const { expiresAt, condition, once } = alert;
   const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
-  const until = expiresAt === undefined ? "" : ` It ends on ${dateTime(expiresAt)}.`;
+  const until = expiresAt === undefined ? "" : ` It ends on ${formatDateTime(expiresAt)}.`;
   return {
     answer: [
       [{ bold: "🔔 Alert set" }, `\n${describe(condition)}`],
       [`${condition.kind === "digest" ? "You get it every day." : often}${until}`],
     ],
-    buttons: [[tapOf("off", "Off", alert), MY_ALERTS]],
+    buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
   };
 }
 
 /** An alert that has been switched off, or was never set. */
-export function endedCard({ condition, confirmedAt }: Alert): AlertCard {
+export function buildEndedCard({ condition, confirmedAt }: Alert): AlertCard {
   const what = confirmedAt === undefined ? "Not set" : "Off";
   return { answer: [[`${what}: ${describe(condition)}.`]], buttons: [[MY_ALERTS]] };
 }
 
 /** An alert whose time is over. */
-export function expiredCard({ condition }: Alert): AlertCard {
+export function buildExpiredCard({ condition }: Alert): AlertCard {
   return {
     answer: [[{ bold: "⏳ An alert has ended" }, `\n${describe(condition)}`]],
-    buttons: [[again(condition, "Set again")]],
+    buttons: [[buildAgainButton(condition, "Set again")]],
   };
 }
 
@@ -103,7 +111,7 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
   const button = (what: "off" | "set", name: string) => (alert: Alert) => [
-    tapOf(what, `${name}: ${shortOf(alert)}`, alert),
+    buildTapButton(what, `${name}: ${shortenAlert(alert)}`, alert),
   ];
   return {
     answer: [
@@ -118,42 +126,53 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
 /** The longest words of a button, in characters: a phone shows about as many. */
 const SHORT = 34;
 
-function shortOf({ condition }: Alert): string {
-  const words = describe(condition);
-  return words.length <= SHORT ? words : typeset(lineOf(condition));
+function shortenAlert({ condition }: Alert): string {
+  const text = describe(condition);
+  return text.length <= SHORT ? text : typeset(formatCondition(condition));
 }
 
 /** What a price is, and how it has moved within some hours, if that is known. */
 export type Move = { priceUsd: number; percent: number | null; windowHours: number };
 
 /** The card of a firing: first the news, then the condition. */
-export function firingCard(condition: Condition, observation: Observation, move: Move | null): Paragraph[] {
+export function buildFiringCard(
+  condition: Condition,
+  observation: Observation,
+  move: Move | null,
+): Paragraph[] {
   const { observedAt, source } = observation;
   const wish = `Your alert: ${describe(condition)}.`;
   if (condition.kind === "flow") {
     const link = { words: "Its transaction", href: source };
     return [
-      [{ bold: `🔔 ${movedWords(condition, observation)}` }, `\n${dateTime(observedAt)} · `, link],
+      [
+        { bold: `🔔 ${describeMovement(condition, observation)}` },
+        `\n${formatDateTime(observedAt)} · `,
+        link,
+      ],
       [wish],
     ];
   }
   if (move === null || condition.kind === "digest")
-    return [[{ bold: `🔔 ${observed(condition, observation)}` }], [wish]];
+    return [[{ bold: `🔔 ${describeObservation(condition, observation)}` }], [wish]];
   const { priceUsd, percent, windowHours } = move;
-  const now = dollars(priceUsd);
+  const now = formatDollars(priceUsd);
   const moved =
     percent === null
       ? `🔔 ${condition.token}: ${now}`
-      : `${percent < 0 ? "🔴" : "🟢"} ${condition.token} ${signed(percent)} in ${hours(windowHours)}: ${now} (was ${dollars(priceUsd / (1 + percent / 100))})`;
-  return [[{ bold: moved }], [`${wish}\n${dateTime(observedAt)} (${sourceName(source)})`]];
+      : `${percent < 0 ? "🔴" : "🟢"} ${condition.token} ${formatSignedPercent(percent)} in ${formatHours(windowHours)}: ${now} (was ${formatDollars(priceUsd / (1 + percent / 100))})`;
+  return [[{ bold: moved }], [`${wish}\n${formatDateTime(observedAt)} (${getSourceName(source)})`]];
 }
 
 /** What can be done with an alert that has fired. */
-export function firedButtons(alert: Alert): Button[][] {
+export function buildFiredButtons(alert: Alert): Button[][] {
   const { condition, once } = alert;
-  if (once) return [[again(condition, "Set again")]];
-  if (condition.kind === "digest") return [[tapOf("off", "Off", alert)]];
+  if (once) return [[buildAgainButton(condition, "Set again")]];
+  if (condition.kind === "digest") return [[buildTapButton("off", "Off", alert)]];
   return [
-    [tapOf("off", "Off", alert), { text: "Why", command: `ask Why has ${condition.token} moved today?` }],
+    [
+      buildTapButton("off", "Off", alert),
+      { text: "Why", command: `ask Why has ${condition.token} moved today?` },
+    ],
   ];
 }

@@ -1,6 +1,6 @@
-import { sourceName } from "../lib/publicSources";
-import { dollars, bigUsd, percent } from "../lib/text/numbers";
-import { dateTime, DAY, HOUR, MINUTE } from "../lib/time";
+import { getSourceName } from "../figures/publicSources";
+import { formatDollars, formatBigUsd, formatPercent } from "../lib/text/numbers";
+import { formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
 import type { Condition, Observation } from "./tables";
@@ -40,7 +40,7 @@ export type Watch = { subject: string; side: "over" | "under"; level: number };
 /** The subject of alerts at a time of day. */
 export const CLOCK = "clock";
 
-export function watchOf(condition: Condition): Watch {
+export function toWatch(condition: Condition): Watch {
   const at = (subject: string, isOver: boolean, level: number): Watch => {
     return { subject, side: isOver ? "over" : "under", level };
   };
@@ -72,8 +72,8 @@ export type Subject = {
   direction: "in" | "out";
 };
 
-/** Reads what `watchOf` wrote, except for the clock. */
-export function subjectOf(text: string): Subject {
+/** Reads what `toWatch` wrote, except for the clock. */
+export function parseSubject(text: string): Subject {
   const [written, token = "", rest = ""] = text.split(":");
   const kind = (["price", "change", "funding", "flow"] as const).find((one) => one === written);
   if (kind === undefined) throw new Error(`${text} is not a subject of an alert`);
@@ -84,7 +84,7 @@ export function subjectOf(text: string): Subject {
 export const QUIET_MS = HOUR;
 
 /** Whether a value is at the level or beyond it. */
-export function holds({ side, level }: Pick<Watch, "side" | "level">, value: number): boolean {
+export function isReached({ side, level }: Pick<Watch, "side" | "level">, value: number): boolean {
   return side === "over" ? value >= level : value <= level;
 }
 
@@ -99,24 +99,24 @@ export function isNews({ observedAt }: Observation, last: Observation | null, su
 }
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
-function offsetAt(timeZone: string, at: number): number {
+function getOffset(timeZone: string, at: number): number {
   // Swedish dates are written as in ISO 8601.
-  const shown = new Date(at).toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
-  return Date.parse(`${shown.replace(" ", "T")}Z`) - Math.floor(at / MINUTE) * MINUTE;
+  const zoned = new Date(at).toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+  return Date.parse(`${zoned.replace(" ", "T")}Z`) - Math.floor(at / MINUTE) * MINUTE;
 }
 
 /**
  * When the clocks of a zone next show a time, later than `after` (epoch ms). If they skip it, the hour after counts: so
  * there is one digest a day.
  */
-export function nextTime(time: string, timeZone: string, after: number): number {
+export function getNextTime(time: string, timeZone: string, after: number): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  const today = Math.floor((after + offsetAt(timeZone, after)) / DAY);
+  const today = Math.floor((after + getOffset(timeZone, after)) / DAY);
   for (let day = today; ; day++) {
     const wall = day * DAY + hours * HOUR + minutes * MINUTE;
     // The offset just before: of a repeated time the first one counts.
-    const guess = wall - offsetAt(timeZone, wall - offsetAt(timeZone, wall - DAY) - 1);
-    const at = wall - offsetAt(timeZone, guess) === guess ? guess : wall - offsetAt(timeZone, wall - DAY);
+    const guess = wall - getOffset(timeZone, wall - getOffset(timeZone, wall - DAY) - 1);
+    const at = wall - getOffset(timeZone, guess) === guess ? guess : wall - getOffset(timeZone, wall - DAY);
     if (at > after) return at;
   }
 }
@@ -135,7 +135,7 @@ export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
 /** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
-export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {
+export function formatCondition(condition: Condition, dollar: "" | "$" = ""): string {
   const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
   switch (condition.kind) {
     case "price":
@@ -157,16 +157,16 @@ export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {
 export function describe(condition: Condition): string {
   switch (condition.kind) {
     case "price":
-      return `${condition.token} at ${dollars(condition.levelUsd)} or ${condition.direction}`;
+      return `${condition.token} at ${formatDollars(condition.levelUsd)} or ${condition.direction}`;
     case "change": {
       const way = condition.direction === "up" ? "rises" : "falls";
-      return `${condition.token} ${way} ${percent(condition.percent)} or more within ${hours(condition.windowHours)}`;
+      return `${condition.token} ${way} ${formatPercent(condition.percent)} or more within ${formatHours(condition.windowHours)}`;
     }
     case "funding":
       return `${condition.token} funding at ${rate(condition.percentPerHour)} or ${condition.direction} (Hyperliquid)`;
     case "flow": {
       const way = condition.direction === "in" ? "into" : "out of";
-      return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
+      return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${formatDollars(condition.overUsd)} or more`;
     }
     case "digest":
       return `A digest every day at ${condition.time} ${condition.timeZone}`;
@@ -174,36 +174,39 @@ export function describe(condition: Condition): string {
 }
 
 /** What an observation that has fired an alert says. */
-export function observed(condition: Condition, { value, observedAt, source }: Observation): string {
-  const when = `${dateTime(observedAt)} (${sourceName(source)})`;
+export function describeObservation(
+  condition: Condition,
+  { value, observedAt, source }: Observation,
+): string {
+  const when = `${formatDateTime(observedAt)} (${getSourceName(source)})`;
   switch (condition.kind) {
     case "price":
-      return `${condition.token} is at ${dollars(value)}, ${when}`;
+      return `${condition.token} is at ${formatDollars(value)}, ${when}`;
     case "change":
-      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Math.abs(value), 2)} in ${hours(condition.windowHours)}, ${when}`;
+      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${formatPercent(Math.abs(value), 2)} in ${formatHours(condition.windowHours)}, ${when}`;
     case "funding":
       return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":
-      return `${movedWords(condition, { value })}, ${when}`;
+      return `${describeMovement(condition, { value })}, ${when}`;
     case "digest":
       return `It is ${condition.time} in ${condition.timeZone}`;
   }
 }
 
 /** `USDC: $12.4M went to an exchange`. */
-export function movedWords(
+export function describeMovement(
   { token, direction }: Extract<Condition, { kind: "flow" }>,
   { value }: Pick<Observation, "value">,
 ): string {
-  return `${COINS[token].name}: ${bigUsd(value)} ${direction === "in" ? "went to" : "left"} an exchange`;
+  return `${COINS[token].name}: ${formatBigUsd(value)} ${direction === "in" ? "went to" : "left"} an exchange`;
 }
 
 /** A funding rate as exchanges quote it. */
 function rate(percentPerHour: number): string {
-  return `${percent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
+  return `${formatPercent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
 }
 
-export function hours(count: number): string {
+export function formatHours(count: number): string {
   if (count > 24) return `${count / 24} days`;
   return count === 1 ? "an hour" : `${count} hours`;
 }

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER, text, userId } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { EXAMPLE_TIME, EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { AppError } from "../lib/errors";
-import { waitingAs } from "../lib/limits/slots";
-import { iso } from "../lib/time";
+import { holdSlot } from "../platform/limits/slots";
+import { toIso } from "../lib/time";
 import { delivers } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
@@ -14,7 +14,7 @@ import type { Alert } from "./model";
 /** Alerts over HTTP. */
 
 /** Epoch ms, shown in ISO 8601. */
-const moment = z.number().transform(iso).pipe(z.iso.datetime());
+const moment = z.number().transform(toIso).pipe(z.iso.datetime());
 
 const alertShape = z.object({
   alertId: z.string(),
@@ -29,7 +29,7 @@ const alertShape = z.object({
   fired: z.int().describe("How often it has fired"),
 });
 
-const shown = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
+const toPublicAlert = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
   const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: row.until ?? null };
   return { ...none, ...row, alertId, createdAt, words: describe(row.condition) };
 };
@@ -52,7 +52,7 @@ const example = {
   fired: 0,
 };
 
-const propose: MountedEndpoint = endpoint({
+const propose: MountedEndpoint = defineEndpoint({
   ...delivers,
   limit: "alert",
   methods: ["POST"],
@@ -72,7 +72,9 @@ const propose: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    text: text(300).optional().describe("What to be alerted to, in any language, at most 300 characters."),
+    text: requiredText(300)
+      .optional()
+      .describe("What to be alerted to, in any language, at most 300 characters."),
     condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
     once: z.boolean().optional().describe("End it when it has fired once."),
     until: z.iso
@@ -93,18 +95,23 @@ const propose: MountedEndpoint = endpoint({
       throw new AppError("invalid_request", "until must be later than now");
     // What reads words and asks for prices is loaded when it is needed.
     const work = async () => {
-      const { proposeAlert } = await import("./desk");
-      const asked = condition === undefined ? { text: words ?? "" } : { condition };
-      return proposeAlert(ctx, caller, { userId, ...ends, ...(once === undefined ? {} : { once }) }, asked);
+      const { proposeAlert } = await import("./service");
+      const proposalInput = condition === undefined ? { text: words ?? "" } : { condition };
+      return proposeAlert(
+        ctx,
+        caller,
+        { userId, ...ends, ...(once === undefined ? {} : { once }) },
+        proposalInput,
+      );
     };
-    const { alert, present } = await waitingAs(ctx, caller, work);
+    const { alert, present } = await holdSlot(ctx, caller, work);
     const { latest, holds: holdsNow } = present;
     const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
-    return { alert: shown(alert), now, holdsNow };
+    return { alert: toPublicAlert(alert), now, holdsNow };
   },
 });
 
-const list: MountedEndpoint = endpoint({
+const list: MountedEndpoint = defineEndpoint({
   ...delivers,
   methods: ["GET"],
   path: "/alerts",
@@ -116,8 +123,8 @@ const list: MountedEndpoint = endpoint({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
   }),
   handler: async (ctx, input) => {
-    const alerts = await ctx.runQuery(internal.alerts.model.all, input);
-    return { alerts: alerts.map(shown) };
+    const alerts = await ctx.runQuery(internal.alerts.model.listAlerts, input);
+    return { alerts: alerts.map(toPublicAlert) };
   },
 });
 
@@ -127,7 +134,7 @@ const changing = (
   texts: Record<"summary" | "description", string>,
   change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
 ): MountedEndpoint =>
-  endpoint({
+  defineEndpoint({
     ...delivers,
     ...texts,
     methods: ["POST"],
@@ -137,9 +144,9 @@ const changing = (
       conflict: "The user has as many active alerts as allowed, or the alert is off.",
     },
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
-    input: z.object({ userId, alertId: text(64).describe("The `alertId` from an earlier answer.") }),
+    input: z.object({ userId, alertId: requiredText(64).describe("The `alertId` from an earlier answer.") }),
     returns: z.object({ alert: alertShape }),
-    handler: async (ctx, input) => ({ alert: shown(await change(ctx, input)) }),
+    handler: async (ctx, input) => ({ alert: toPublicAlert(await change(ctx, input)) }),
   });
 
 const accept = changing(
@@ -158,7 +165,7 @@ const end = changing(
     summary: "Switches an alert off, or drops a proposal.",
     description: "It stays in the list for 90 days, and cannot be switched on again.",
   },
-  (ctx, input) => ctx.runMutation(internal.alerts.model.end, input),
+  (ctx, input) => ctx.runMutation(internal.alerts.model.endAlert, input),
 );
 
 export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end];

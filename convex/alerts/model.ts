@@ -3,14 +3,14 @@ import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
+import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
-import { rowsBy, rowsByBoth } from "../lib/records";
+import { queryBy, queryByBoth } from "../platform/records";
 import { DAY } from "../lib/time";
 import { isChatUser } from "../messenger/model";
-import { ownerOf } from "../accounts/model";
-import { describe, nextTime, watchOf } from "./grammar";
-import { lastObservation } from "./observations";
+import { findOwner } from "../identity/model";
+import { describe, getNextTime, toWatch } from "./grammar";
+import { findLastObservation } from "./observations";
 import { alertTables, type Condition } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
@@ -35,13 +35,13 @@ export type Alert = Doc<"alerts">;
  * Stores a proposal until its user confirms it. If the user already has an alert with the same line, that one is returned:
  * a proposal as it is asked for now, and an active one unless it is to end otherwise.
  */
-export const propose = internalMutation({
+export const storeProposal = internalMutation({
   args: alertTables.alerts.validator.pick("userId", "condition", "once", "until"),
   returns: vAlert,
   handler: async (ctx, proposal) => {
     const { userId, condition, ...asked } = proposal;
-    const proposed = await inState(ctx, userId, "proposed").take(ALL);
-    const active = sameAs(condition, await inState(ctx, userId, "active").take(ALL));
+    const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
+    const active = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
     if (active !== undefined && endsAs(active, asked)) return active;
     const same = sameAs(condition, proposed);
     if (same !== undefined) {
@@ -51,7 +51,7 @@ export const propose = internalMutation({
     const [oldest] = proposed;
     if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
     const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
-    const alertId = await ctx.db.insert("alerts", { ...proposal, ...watchOf(condition), ...begun });
+    const alertId = await ctx.db.insert("alerts", { ...proposal, ...toWatch(condition), ...begun });
     return getOrThrow(ctx, "alerts", alertId);
   },
 });
@@ -71,13 +71,13 @@ async function follow(ctx: MutationCtx, subject: string, now: number): Promise<v
     .withIndex("by_level", (q) => q.eq("state", "active").eq("subject", subject))
     .first();
   if (other !== null) return;
-  const cursor = await cursorOf(ctx, subject);
-  const start = { subject, at: now, last: await lastObservation(ctx, subject, now) };
+  const cursor = await findCursor(ctx, subject);
+  const start = { subject, at: now, last: await findLastObservation(ctx, subject, now) };
   if (cursor === null) await ctx.db.insert("alertCursors", start);
   else await ctx.db.replace("alertCursors", cursor._id, start);
 }
 
-export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"alertCursors"> | null> {
+export async function findCursor(ctx: QueryCtx, subject: string): Promise<Doc<"alertCursors"> | null> {
   return getOneFrom(ctx.db, "alertCursors", "by_subject", subject);
 }
 
@@ -88,15 +88,15 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
 }
 
 /** A user's alerts, oldest first. */
-function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
-  return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
+function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
+  return queryByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
 }
 
 /** Active alerts, then proposals; then those that ended last, newest first. */
-export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
-  const active = await inState(ctx, userId, "active").take(ALL);
-  const proposed = await inState(ctx, userId, "proposed").take(ALL);
-  const ended = await inState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
+export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
+  const active = await queryInState(ctx, userId, "active").take(ALL);
+  const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
+  const ended = await queryInState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
   return [...active, ...proposed, ...ended];
 }
 
@@ -120,22 +120,22 @@ export const accept = internalMutation({
     const now = Date.now();
     const { condition, subject } = row;
     if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
-    const isProven = (await ownerOf(ctx, userId)) !== null;
+    const isProven = (await findOwner(ctx, userId)) !== null;
     // A chat with the bot certainly belongs to somebody.
     const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
     const expiresAt = Math.min(now + life, row.until ?? Infinity);
     if (row.state === "proposed") {
       // It takes the place of the one that was to end otherwise.
-      const former = sameAs(condition, await inState(ctx, userId, "active").take(ALL));
+      const former = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
       if (former !== undefined) await switchOff(ctx, former);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
-      if ((await inState(ctx, userId, "active").take(most)).length >= most) {
+      if ((await queryInState(ctx, userId, "active").take(most)).length >= most) {
         const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
         throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
       }
       if (condition.kind !== "digest") await follow(ctx, subject, now);
       const readyAt =
-        condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
+        condition.kind === "digest" ? getNextTime(condition.time, condition.timeZone, now) : now + 1;
       await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
     }
     await ctx.db.patch("alerts", row._id, { expiresAt, ...(once === true ? { once } : {}) });
@@ -144,34 +144,34 @@ export const accept = internalMutation({
 });
 
 /** Switches a user's alert off. @throws AppError `not_found` if the user has no such alert. */
-export const end = internalMutation({
+export const endAlert = internalMutation({
   args: { userId: v.string(), alertId: v.string() },
   returns: vAlert,
   handler: async (ctx, { userId, alertId }): Promise<Alert> =>
     switchOff(ctx, await ofUser(ctx, userId, alertId)),
 });
 
-export const all = internalQuery({
+export const listAlerts = internalQuery({
   args: { userId: v.string() },
   returns: v.array(vAlert),
-  handler: (ctx, { userId }) => alertsOf(ctx, userId),
+  handler: (ctx, { userId }) => listUserAlerts(ctx, userId),
 });
 
 const MOVED_AT_ONCE = 500;
 
 /** Ends all of a user's alerts, proposed ones too, as a yes would switch them on. */
-export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+export const endAllAlerts = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
   for (const state of ["active", "proposed"] as const)
-    for (const row of await inState(ctx, userId, state).take(ALL)) await switchOff(ctx, row);
+    for (const row of await queryInState(ctx, userId, state).take(ALL)) await switchOff(ctx, row);
 });
 
 /** What a chat had is its user's when the chat is linked: alerts, however many are on, proposals, and what has fired. */
-export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
+export const adoptAlerts = defineMutation({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
   for (const state of ["active", "proposed", "off"] as const)
-    for (const { _id } of await inState(ctx, from, state).take(ALL))
+    for (const { _id } of await queryInState(ctx, from, state).take(ALL))
       await ctx.db.patch("alerts", _id, { userId: to });
-  const firings = await rowsBy(ctx.db.query("alertFirings"), "userId", from).take(MOVED_AT_ONCE);
+  const firings = await queryBy(ctx.db.query("alertFirings"), "userId", from).take(MOVED_AT_ONCE);
   for (const { _id } of firings) await ctx.db.patch("alertFirings", _id, { userId: to });
   if (firings.length === MOVED_AT_ONCE)
-    await ctx.scheduler.runAfter(0, internal.alerts.model.adopt, { from, to });
+    await ctx.scheduler.runAfter(0, internal.alerts.model.adoptAlerts, { from, to });
 });

@@ -1,9 +1,9 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { factsIn, keyOf, slotOf } from "../market/facts";
+import { decodeFacts, toCollectionKey, toHalfHour } from "../market/facts";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { CLOCK, holds, isEvent, subjectOf, type Subject } from "./grammar";
+import { CLOCK, isReached, isEvent, parseSubject, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";
 
 /**
@@ -15,38 +15,38 @@ import { vCondition, vObservation, type Observation } from "./tables";
 const HOUR_ROWS = 62;
 /** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
 const EARLIER_ROWS = 10_000;
-const PERPETUALS = keyOf({ collector: "perpetuals", subject: "" });
+const PERPETUALS = toCollectionKey({ collector: "perpetuals", subject: "" });
 /** The direction, as the alerts of whales name it. */
 const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
 /** Observations, earliest first; up to `at` (epoch ms) all are included, and after it there may be `more`. */
-export type Found = { observations: Observation[]; at: number; more: boolean };
+export type ObservationPage = { observations: Observation[]; at: number; more: boolean };
 
 /** The observations after a moment (epoch ms), from `limit` rows at most. */
-export async function observationsAfter(
+export async function listObservationsAfter(
   ctx: QueryCtx,
   text: string,
   after: number,
   limit: number,
-): Promise<Found> {
-  const subject = subjectOf(text);
+): Promise<ObservationPage> {
+  const subject = parseSubject(text);
   switch (subject.kind) {
     case "price":
     case "change": {
       const rows = await samplesAfter(ctx, subject.token, { after, until: Infinity, limit });
       const values = subject.kind === "price" ? rows.map(priceIn) : await changes(ctx, subject, rows);
       const at = Math.max(after, rows.at(-1)?.takenAt ?? 0);
-      return { observations: known(values), at, more: rows.length === limit };
+      return { observations: removeMissing(values), at, more: rows.length === limit };
     }
     case "funding": {
       const rows = await ctx.db
         .query("facts")
-        .withIndex("by_key", (q) => q.eq("key", PERPETUALS).gte("slot", slotOf(after)))
+        .withIndex("by_key", (q) => q.eq("key", PERPETUALS).gte("slot", toHalfHour(after)))
         .take(limit);
       const news = rows.filter(({ collectedAt }) => collectedAt > after);
       const at = Math.max(after, ...news.map(({ collectedAt }) => collectedAt));
       const rates = news.map((row) => rateIn(row, subject.token));
-      return { observations: known(rates), at, more: rows.length === limit };
+      return { observations: removeMissing(rates), at, more: rows.length === limit };
     }
     case "flow": {
       const rows = await ctx.db
@@ -60,23 +60,23 @@ export async function observationsAfter(
       const whole = rows.filter(({ detectedAt }) => detectedAt < end);
       const taken = whole.length === 0 ? rows : whole;
       const at = Math.max(after, taken.at(-1)?.detectedAt ?? 0);
-      return { observations: known(taken.map(movementIn)), at, more: rows.length === limit };
+      return { observations: removeMissing(taken.map(movementIn)), at, more: rows.length === limit };
     }
   }
 }
 
-const known = (values: readonly (Observation | null)[]): Observation[] =>
+const removeMissing = (values: readonly (Observation | null)[]): Observation[] =>
   values.filter((one) => one !== null);
 
 /** The latest observation that was known at a moment (epoch ms), at most an hour old; `null` if there is none. */
-export async function lastObservation(
+export async function findLastObservation(
   ctx: QueryCtx,
   text: string,
   until: number,
 ): Promise<Observation | null> {
   // Movements are over at once.
-  if (subjectOf(text).kind === "flow") return null;
-  const { observations } = await observationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
+  if (parseSubject(text).kind === "flow") return null;
+  const { observations } = await listObservationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
   return observations.findLast(({ at }) => at <= until) ?? null;
 }
 
@@ -128,7 +128,7 @@ async function changes(
 }
 
 function rateIn(row: Doc<"facts">, token: string): Observation | null {
-  const fact = factsIn(row).find(({ subject, kind }) => subject === token && kind === "funding");
+  const fact = decodeFacts(row).find(({ subject, kind }) => subject === token && kind === "funding");
   if (typeof fact?.value !== "number") return null;
   return { at: row.collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
 }
@@ -139,10 +139,10 @@ function movementIn(row: Doc<"whaleAlerts">): Observation | null {
   return { at, observedAt: occurredAt, value, source: `https://basescan.org/tx/${txHash}` };
 }
 
-export const latest = internalQuery({
+export const getLatestObservation = internalQuery({
   args: { subject: v.string(), at: v.number() },
   returns: v.union(vObservation, v.null()),
-  handler: async (ctx, { subject, at }) => lastObservation(ctx, subject, at),
+  handler: async (ctx, { subject, at }) => findLastObservation(ctx, subject, at),
 });
 
 /** More than the samples of a week, of which there is at most one a minute. */
@@ -160,7 +160,7 @@ const vDrawn = v.object({
 export type DrawnHistory = Infer<typeof vDrawn>;
 
 /** @returns `null` for no alert, and for one without a level. */
-export const drawn = internalQuery({
+export const getDrawnAlert = internalQuery({
   args: { alertId: v.string(), now: v.number() },
   returns: v.union(vDrawn, v.null()),
   handler: async (ctx, { alertId, now }) => {
@@ -168,9 +168,10 @@ export const drawn = internalQuery({
     const alert = id === null ? null : await ctx.db.get("alerts", id);
     if (alert === null || alert.subject === CLOCK) return null;
     const { condition, subject, level } = alert;
-    const { observations } = await observationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);
+    const { observations } = await listObservationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);
     const crosses = ({ value }: Observation, before: Observation | undefined) =>
-      holds(alert, value) && (isEvent(subject) || (before !== undefined && !holds(alert, before.value)));
+      isReached(alert, value) &&
+      (isEvent(subject) || (before !== undefined && !isReached(alert, before.value)));
     const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
     const path = isEvent(subject) ? observations : [...last.values()];
     return {

@@ -1,16 +1,16 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { failureOf } from "../lib/errors";
-import type { Fact } from "../lib/facts";
-import { refuseBeyond } from "../lib/limits/budget";
-import { payerOf, type Caller } from "../lib/limits/callers";
-import { charge } from "../lib/limits/charges";
-import { mentionsIn, namesOf, symbolIn } from "../lib/money/coins";
-import { deadlines } from "../lib/outside/deadlines";
-import { plain } from "../lib/text/sentences";
-import { withoutTrailing } from "../lib/text/strings";
-import type { Question } from "../providers/models/structure";
+import { getOptional } from "../lib/env";
+import { getErrorData } from "../lib/errors";
+import type { Fact } from "../figures/facts";
+import { refuseBeyond } from "../platform/limits/budget";
+import { toBillingSubject, type Caller } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
+import { findMentions, indexNames, resolveSymbol } from "../lib/money/coins";
+import { deadlines } from "../platform/outside/deadlines";
+import { normalizeText } from "../lib/text/sentences";
+import { trimTrailing } from "../lib/text/strings";
+import type { StructuredQuestion } from "../providers/models/structure";
 import type { Doubt } from "./cards";
 import {
   COIN,
@@ -20,7 +20,7 @@ import {
   HOW_TO_SAY,
   isTimeZone,
   LEAST_FLOW_USD,
-  lineOf,
+  formatCondition,
   MOVED,
   UNREAD,
   WINDOWS,
@@ -36,7 +36,7 @@ import type { Condition } from "./tables";
 
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
-const coin = z.string().overwrite(symbolIn).regex(COIN, "must be a coin's symbol, such as SOL");
+const coin = z.string().overwrite(resolveSymbol).regex(COIN, "must be a coin's symbol, such as SOL");
 
 const changes = z
   .strictObject({
@@ -94,17 +94,17 @@ const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
 /** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
 export function readLine(text: string): Condition | null {
-  const words = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
-  const { time, zone = "UTC" } = DIGEST.exec(words)?.groups ?? {};
-  const parts = LINE.exec(words)?.groups ?? {};
+  const content = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
+  const { time, zone = "UTC" } = DIGEST.exec(content)?.groups ?? {};
+  const parts = LINE.exec(content)?.groups ?? {};
   const condition =
-    time === undefined ? conditionOf(parts) : { kind: "digest", time, timeZone: zoneNamed(zone) };
+    time === undefined ? buildCondition(parts) : { kind: "digest", time, timeZone: zoneNamed(zone) };
   return conditionShape.safeParse(condition).data ?? null;
 }
 
-function conditionOf(parts: Partial<Record<string, string>>): object {
+function buildCondition(parts: Partial<Record<string, string>>): object {
   const { number = "", multiple = "", count, unit = "", flow, funding, percent } = parts;
-  const token = symbolIn(parts.token ?? "");
+  const token = resolveSymbol(parts.token ?? "");
   const direction = parts.way?.toLowerCase();
   const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
   // Whole powers of ten: the product is rounded back to the digits that were written.
@@ -122,7 +122,7 @@ function conditionOf(parts: Partial<Record<string, string>>): object {
 
 const zoneNamed = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
 
-export type Reading =
+export type AlertReading =
   /** `isRestated`: a model has read them. */
   | { kind: "read"; condition: Condition; isRestated: boolean }
   /** They ask for an alert, but leave something open. */
@@ -136,33 +136,34 @@ export async function readWords(
   words: string,
   caller: Caller,
   facts: readonly Fact[],
-): Promise<Reading> {
-  const own = readLine(words);
-  if (own !== null) return { kind: "read", condition: own, isRestated: false };
+): Promise<AlertReading> {
+  const ownLine = readLine(words);
+  if (ownLine !== null) return { kind: "read", condition: ownLine, isRestated: false };
   const restated = await restate(ctx, words, caller);
   if (restated === null) return { kind: "unread", say: UNREAD };
   const { line, ask } = restated;
   if (line === null) return ask === null ? { kind: "none", say: HOW_TO_SAY } : { kind: "open", say: ask };
   const condition = readLine(line);
   if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
-  const say = difference(condition, line, words, facts);
+  const say = findDifference(condition, line, words, facts);
   return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
 }
 
 /** How a line differs from the words in its coin or its numbers, as a question; `null` if it does not. */
-export function difference(
+export function findDifference(
   condition: Condition,
   line: string,
   words: string,
   facts: readonly Fact[],
 ): string | null {
-  const text = plain(words).normalize("NFKC");
+  const text = normalizeText(words).normalize("NFKC");
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
     const said = digitsIn(text.replaceAll(condition.timeZone, " "));
-    const told = [hour, hour % 12, minute, 0].map((one) => significant(String(one)));
+    const allowedNumbers = [hour, hour % 12, minute, 0].map((one) => significant(String(one)));
     const isSame =
-      said.every((one) => told.includes(one)) && (minute === 0 || said.includes(significant(String(minute))));
+      said.every((one) => allowedNumbers.includes(one)) &&
+      (minute === 0 || said.includes(significant(String(minute))));
     return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
   const { token, kind } = condition;
@@ -178,7 +179,7 @@ export function difference(
   const [level = ""] = numbersIn(line);
   const said = numbersIn(text);
   if (!said.includes(level))
-    return `I read ${lineOf(condition)}, and your words have no such number: write it in digits.`;
+    return `I read ${formatCondition(condition)}, and your words have no such number: write it in digits.`;
   const hours = kind === "change" ? condition.windowHours : FUNDING_HOURS;
   const spans = isPercent ? [hours, hours / 24, hours / 168, 1].map(String) : [];
   const other = said.find((one) => one !== "" && one !== level && !spans.includes(one));
@@ -197,13 +198,13 @@ function digitsIn(text: string, as = significant): string[] {
 /** A percentage is written as it is: no word multiplies it. */
 const exact = (number: string): string => String(Number(number.replace(",", ".")));
 const significant = (number: string): string =>
-  withoutTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
+  trimTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
 
 function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
   if (text.search(symbol(token)) !== -1) return true;
-  const names = namesOf(facts);
+  const names = indexNames(facts);
   return [text, text.toLowerCase()].some((one) =>
-    mentionsIn(one, names).some((subject) => subject.toUpperCase() === token),
+    findMentions(one, names).some((subject) => subject.toUpperCase() === token),
   );
 }
 
@@ -213,16 +214,16 @@ const symbol = (token: string): RegExp =>
 
 /** The model's restatement of the words; `null` if there is no model, or if it fails. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller) {
-  if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
-  const payer = payerOf(caller);
+  if (getOptional("LLM_GATEWAY_API_KEY") === undefined) return null;
+  const billTo = toBillingSubject(caller);
   await charge(ctx, "question", caller);
-  await refuseBeyond(ctx, payer);
+  await refuseBeyond(ctx, billTo);
   const { completeStructured } = await import("../providers/models/structure");
-  const patience = { timeoutMs: deadlines.alertWords, attempts: 1, payer };
+  const options = { timeoutMs: deadlines.alertWords, attempts: 1, billTo };
   try {
-    return (await completeStructured(ctx, restatementQuestion(words), patience)).value;
+    return (await completeStructured(ctx, buildRestatementQuestion(words), options)).value;
   } catch (error) {
-    if (failureOf(error)?.code !== "upstream") throw error;
+    if (getErrorData(error)?.code !== "upstream") throw error;
     return null;
   }
 }
@@ -243,7 +244,7 @@ export const RESTATEMENT_SCHEMA_NAME = "restatement";
 /** Marks the line with the words: one JSON string, so that nothing in it can end it. */
 const WORDS_MARK = "Words: ";
 
-export function restatementQuestion(words: string) {
+export function buildRestatementQuestion(words: string) {
   return {
     name: RESTATEMENT_SCHEMA_NAME,
     system:
@@ -264,5 +265,5 @@ export function restatementQuestion(words: string) {
     // Two short fields.
     maxTokens: 300,
     shape: restatementShape,
-  } satisfies Question<typeof restatementShape>;
+  } satisfies StructuredQuestion<typeof restatementShape>;
 }

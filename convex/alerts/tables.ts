@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { made, ofUser, type RecordsOf } from "../lib/records";
+import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../platform/records";
 
 /** What an alert waits for (`reading` has the rules). */
 export const vCondition = v.union(
@@ -133,14 +133,14 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
       },
     ],
     ownedBy: {
-      rows: ofUser("by_userId_and_state"),
+      rows: indexOfUser("by_userId_and_state"),
       section: "alerts",
       onDeletion: "go",
     },
   },
   alertCursors: { keep: "one row for each of some forty subjects" },
   alertFirings: {
-    keep: { days: 90, why: "a season's history; the card is kept for a month", aged: made },
-    ownedBy: { rows: ofUser("by_userId"), section: "alertFirings", onDeletion: "go" },
+    keep: { days: 90, why: "a season's history; the card is kept for a month", aged: indexCreatedBefore },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "alertFirings", onDeletion: "go" },
   },
 };

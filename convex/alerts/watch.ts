@@ -3,19 +3,28 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { dollars, signed } from "../lib/text/numbers";
-import { HOUR, iso, MINUTE } from "../lib/time";
-import { spanText, type Paragraph } from "../messenger/format";
+import { defineMutation } from "../platform/changes";
+import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
+import { HOUR, toIso, MINUTE } from "../lib/time";
+import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
-import { signalsDigest } from "../signals/cards";
-import { whalesDigest } from "../whales/cards";
-import { expiredCard, firedButtons, firingCard, type Move } from "./cards";
-import { CLOCK, describe, isAlwaysSampled, isEvent, isNews, nextTime, QUIET_MS, subjectOf } from "./grammar";
-import { cursorOf, switchOff } from "./model";
-import { lastObservation, observationsAfter } from "./observations";
+import { buildSignalsDigest } from "../signals/cards";
+import { buildWhalesDigest } from "../whales/cards";
+import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
+import {
+  CLOCK,
+  describe,
+  isAlwaysSampled,
+  isEvent,
+  isNews,
+  getNextTime,
+  QUIET_MS,
+  parseSubject,
+} from "./grammar";
+import { findCursor, switchOff } from "./model";
+import { findLastObservation, listObservationsAfter } from "./observations";
 import { vObservation, type Observation } from "./tables";
 
 /**
@@ -33,7 +42,7 @@ const EVERY_MS = { funding: 10 * MINUTE, price: 5 * MINUTE, change: 5 * MINUTE, 
 const LATEST_MS = HOUR;
 
 /** For the cron, every minute. */
-export const tick = change({}, async (ctx) => {
+export const checkAlerts = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const stale: string[] = [];
   for (const subject of await subjectsInUse(ctx)) {
@@ -41,16 +50,16 @@ export const tick = change({}, async (ctx) => {
       await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
       continue;
     }
-    const cursor = await cursorOf(ctx, subject);
+    const cursor = await findCursor(ctx, subject);
     if (cursor === null) continue;
-    const { kind, token } = subjectOf(subject);
+    const { kind, token } = parseSubject(subject);
     // A row of rates is large, and comes when somebody asks for it.
-    const { at } = kind === "funding" ? cursor : await observationsAfter(ctx, subject, cursor.at, 1);
+    const { at } = kind === "funding" ? cursor : await listObservationsAfter(ctx, subject, cursor.at, 1);
     const asks = kind === "funding" || (kind !== "flow" && !isAlwaysSampled(token));
     if (at > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
     else if (asks && now - at >= EVERY_MS[kind]) stale.push(subject);
   }
-  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });
+  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.service.observe, { subjects: stale });
   await endExpired(ctx, now);
 });
 
@@ -77,7 +86,7 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
     .take(BATCH);
   for (const row of due) {
     await switchOff(ctx, row);
-    const { answer: paragraphs, buttons } = expiredCard(row);
+    const { answer: paragraphs, buttons } = buildExpiredCard(row);
     await enqueueOwnCard(ctx, { userId: row.userId, kind: "alert", paragraphs, buttons });
   }
 }
@@ -86,17 +95,17 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
  * Compares the new observations of a subject with its alerts, in their order, and lets those fire whose level was
  * crossed. Doing it twice fires nothing twice, because an alert that has fired is quiet.
  */
-export const compare = change({ subject: v.string() }, async (ctx, { subject }) => {
-  const cursor = await cursorOf(ctx, subject);
+export const compare = defineMutation({ subject: v.string() }, async (ctx, { subject }) => {
+  const cursor = await findCursor(ctx, subject);
   if (cursor === null) return;
-  const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+  const found = await listObservationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
   let { last } = cursor;
   for (const one of found.observations) {
     if (!isNews(one, last, subject)) continue;
     const crossed = crossedBy(ctx, subject, one, last);
     if (crossed !== null && (await crossed.first()) !== null) {
       const next = { subject, one, last, page: null };
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAll, next);
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
     }
     last = one;
   }
@@ -120,7 +129,7 @@ function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last:
 }
 
 /** Fires the alerts that an observation has crossed and that are not quiet, page after page. */
-export const fireAll = change(
+export const fireAlerts = defineMutation(
   {
     subject: v.string(),
     one: vObservation,
@@ -131,12 +140,12 @@ export const fireAll = change(
     const crossed = await crossedBy(ctx, subject, one, last)?.paginate({ numItems: BATCH, cursor });
     if (crossed === undefined) return;
     const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
-    const move = ready.length === 0 ? null : await moveOf(ctx, subject, one);
+    const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
     for (const alert of ready)
-      await fire(ctx, alert, one, one.at + QUIET_MS, firingCard(alert.condition, one, move));
+      await fire(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
     if (crossed.isDone) return;
     const next = { subject, one, last, page: crossed.continueCursor };
-    await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAll, next);
+    await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
   },
 );
 
@@ -154,15 +163,15 @@ async function fire(
   const { _id: alertId, userId, condition } = alert;
   const { observedAt } = observation;
   const end = alert.once === true ? ({ state: "off", endedAt: Date.now() } as const) : {};
-  const known = await ctx.db
+  const earlierFiring = await ctx.db
     .query("alertFirings")
     .withIndex("by_alertId_and_observation", (q) =>
       q.eq("alertId", alertId).eq("observation.observedAt", observedAt),
     )
     .unique();
-  if (known !== null) return;
+  if (earlierFiring !== null) return;
   await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, ...end });
-  const text = paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
+  const text = paragraphs.map((spans) => spans.map(getSpanText).join("")).join("\n");
   const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text });
   const handle =
     condition.kind === "digest" ? null : await createFunctionHandle(internal.pages.pictures.alert);
@@ -171,38 +180,49 @@ async function fire(
     kind: "alert",
     topic: `alert:${alertId}`,
     paragraphs,
-    buttons: firedButtons(alert),
+    buttons: buildFiredButtons(alert),
     picture: handle === null ? undefined : { handle, subject: alertId },
   });
-  const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
-  const told = { firingId, observation: seen, alertId, condition, words: describe(condition), text };
-  await tellOwner(ctx, userId, "alert.fired", told);
+  const publicObservation = { ...observation, at: toIso(observation.at), observedAt: toIso(observedAt) };
+  const event = {
+    firingId,
+    observation: publicObservation,
+    alertId,
+    condition,
+    words: describe(condition),
+    text,
+  };
+  await tellOwner(ctx, userId, "alert.fired", event);
 }
 
 /** The move of a coin's price that an observation shows; `null` if it is not about a price. */
-async function moveOf(ctx: QueryCtx, subject: string, one: Observation): Promise<Move | null> {
-  const about = subjectOf(subject);
+async function getMove(ctx: QueryCtx, subject: string, one: Observation): Promise<Move | null> {
+  const about = parseSubject(subject);
   if (about.kind !== "price" && about.kind !== "change") return null;
   const windowHours = about.kind === "change" ? about.windowHours : 1;
-  const of = (subject: string) => lastObservation(ctx, subject, one.at);
+  const of = (subject: string) => findLastObservation(ctx, subject, one.at);
   const price = about.kind === "price" ? one : await of(`price:${about.token}`);
   const change = about.kind === "change" ? one : await of(`change:${about.token}:1`);
   return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */
-export const sendDigests = change({}, async (ctx) => {
+export const sendDigests = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const due = await ctx.db
     .query("alerts")
     .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now))
     .take(BATCH);
   if (due.length === 0) return;
-  const parts = await Promise.all([pricesDigest(ctx, now), signalsDigest(ctx, now), whalesDigest(ctx, now)]);
+  const parts = await Promise.all([
+    pricesDigest(ctx, now),
+    buildSignalsDigest(ctx, now),
+    buildWhalesDigest(ctx, now),
+  ]);
   for (const alert of due) {
     const { condition, readyAt } = alert;
     if (condition.kind !== "digest") continue;
-    const next = nextTime(condition.time, condition.timeZone, now);
+    const next = getNextTime(condition.time, condition.timeZone, now);
     if (now - readyAt > LATEST_MS) {
       await ctx.db.patch("alerts", alert._id, { readyAt: next });
       continue;
@@ -216,11 +236,11 @@ export const sendDigests = change({}, async (ctx) => {
 
 async function pricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
   const lines = PRICED_TOKENS.map(async (token) => {
-    const price = await lastObservation(ctx, `price:${token}`, now);
+    const price = await findLastObservation(ctx, `price:${token}`, now);
     if (price === null) return `\n${token}: not known`;
-    const change = await lastObservation(ctx, `change:${token}:24`, now);
-    const moved = change === null ? "" : ` (${signed(change.value)} in 24 hours)`;
-    return `\n${token} ${dollars(price.value)}${moved}`;
+    const change = await findLastObservation(ctx, `change:${token}:24`, now);
+    const moved = change === null ? "" : ` (${formatSignedPercent(change.value)} in 24 hours)`;
+    return `\n${token} ${formatDollars(price.value)}${moved}`;
   });
   return [{ bold: "Prices" }, ...(await Promise.all(lines))];
 }

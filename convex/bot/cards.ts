@@ -1,21 +1,21 @@
 import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { usd } from "../lib/text/numbers";
-import { dateTime, MINUTE } from "../lib/time";
+import { getOptional } from "../lib/env";
+import { formatUsd } from "../lib/text/numbers";
+import { formatDateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
-import type { Card } from "../messenger/model";
-import { duration } from "../research/cards";
-import { focusName, type Shift } from "../research/model";
+import type { OutgoingCard } from "../messenger/model";
+import { formatHoursAndMinutes } from "../research/cards";
+import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
-import { headLine, recordLines, type WholeRecord } from "../signals/cards";
+import { buildHeadLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */
 
 /** A plain sentence or two. */
-export function notice(...words: Paragraph): Paragraph[] {
+export function buildNotice(...words: Paragraph): Paragraph[] {
   return [words];
 }
 
@@ -40,15 +40,18 @@ export const ALREADY_LINKED: Paragraph = [
 export async function needsAccount(
   ctx: Pick<ActionCtx, "runQuery">,
   messengerId: string,
-): Promise<Pick<Card, "buttons"> & { answer: Paragraph[] }> {
-  const from: number | null = await ctx.runQuery(internal.accounts.claims.pendingFor, { messengerId });
-  if (from !== null) return { answer: notice(`What you have claimed is yours from ${dateTime(from)} on.`) };
-  const address = optional("WEB_APP_URL");
+): Promise<Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] }> {
+  const from: number | null = await ctx.runQuery(internal.accounts.claims.getPendingClaimTime, {
+    messengerId,
+  });
+  if (from !== null)
+    return { answer: buildNotice(`What you have claimed is yours from ${formatDateTime(from)} on.`) };
+  const address = getOptional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN };
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
   return {
-    answer: notice("This needs your account: link it, and send that again."),
+    answer: buildNotice("This needs your account: link it, and send that again."),
     buttons: [[{ text: "Link my account", href: url.href }]],
   };
 }
@@ -68,13 +71,13 @@ const HOW_TO_OWN: Paragraph[] = [
 ];
 
 /** The addresses that an owner's wallets send to. @param now Epoch ms. */
-export function recipientsCard(
+export function buildRecipientsCard(
   listed: readonly { address: string; countsFrom: number }[],
   now: number,
-): Pick<Card, "buttons"> & { answer: Paragraph[] } {
+): Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] } {
   const lines = listed.map(({ address, countsFrom }): Paragraph => [
     { code: address },
-    countsFrom > now ? ` counts from ${dateTime(countsFrom)} on` : "",
+    countsFrom > now ? ` counts from ${formatDateTime(countsFrom)} on` : "",
   ]);
   return {
     answer: [
@@ -107,7 +110,7 @@ export const ONLY_LOGIN: Paragraph = [
 ];
 
 /** The card after a code has linked an account. @param account The name by which the web application shows its user. */
-export function linkedCard(account: string, walletAddress: string): Paragraph[] {
+export function buildLinkedCard(account: string, walletAddress: string): Paragraph[] {
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
     [
@@ -128,13 +131,13 @@ export function recordCard(whole: WholeRecord, head: PublishedHead | null, site:
   return [
     [{ bold: "🏆 The record" }],
     recordLines(whole),
-    ...headLine(head),
+    ...buildHeadLine(head),
     [{ words: "Every signal, and how to check them", href: `${site}/record` }],
   ];
 }
 
 /** Empty holdings are left out; a value is `null` without a live price. All values have cents. */
-export function portfolioCard(portfolio: {
+export function buildPortfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
   totalValueUsd: number;
@@ -142,12 +145,12 @@ export function portfolioCard(portfolio: {
   const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = holdings.map(
     ({ token, balance, valueUsd }) =>
-      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${usd(valueUsd)}`})`,
+      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${formatUsd(valueUsd)}`})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
     holdings.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
-    ["Total: ", { bold: `$${usd(portfolio.totalValueUsd)}` }],
+    ["Total: ", { bold: `$${formatUsd(portfolio.totalValueUsd)}` }],
   ];
 }
 
@@ -159,13 +162,13 @@ function shortAmount(balance: string): string {
 }
 
 /** A user's active shifts, at `now` (epoch ms). */
-export function statusCard(active: readonly Shift[], now: number): Paragraph[] {
-  if (active.length === 0) return notice("No research shift is running.");
+export function buildStatusCard(active: readonly Shift[], now: number): Paragraph[] {
+  if (active.length === 0) return buildNotice("No research shift is running.");
   return active.map(({ token, startedAt, stopsAt, interimReportsCount }) => {
     const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
     return [
-      { bold: `🔬 Research shift · ${focusName(token)}` },
-      `\nRunning for ${duration(now - startedAt)}, ${duration(remaining)} to go`,
+      { bold: `🔬 Research shift · ${getFocusName(token)}` },
+      `\nRunning for ${formatHoursAndMinutes(now - startedAt)}, ${formatHoursAndMinutes(remaining)} to go`,
       `\nInterim reports: ${interimReportsCount} of 2`,
     ];
   });

@@ -1,13 +1,14 @@
 import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
-import { failureOf, reasonOf } from "../lib/errors";
-import { symbolIn } from "../lib/money/coins";
-import { PRINTABLE } from "../lib/records";
-import { withoutTrailing } from "../lib/text/strings";
+import { getErrorData } from "../lib/errors";
+import { explainRefusal } from "../messenger/failures";
+import { resolveSymbol } from "../lib/money/coins";
+import { PRINTABLE } from "../platform/records";
+import { trimTrailing } from "../lib/text/strings";
 import type { Button, Paragraph } from "../messenger/format";
-import { ANSWER, CODE_LENGTH, enqueueCard, linkOfAccount, written } from "../messenger/model";
+import { ANSWER, CODE_LENGTH, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
 import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
-import { notice, UNCONFIRMED } from "./cards";
+import { buildNotice, UNCONFIRMED } from "./cards";
 
 /**
  * What is said to the bot and what it answers: the messages, how they are read, the commands, and where an answer goes.
@@ -40,7 +41,7 @@ export const vMessage = v.object({
   /** The message below which a button was tapped. */
   tapped: v.optional(v.object({ messageId: v.number(), isPicture: v.boolean() })),
 });
-export type Message = Infer<typeof vMessage>;
+export type BotMessage = Infer<typeof vMessage>;
 
 export type ParsedCommand = {
   /** Lower case, without the slash. */
@@ -92,7 +93,7 @@ export function parseCommand(text: string): ParsedCommand | null {
 const CODE = new RegExp(`^[2-9A-HJ-NP-Z]{${CODE_LENGTH}}$`, "i");
 
 /** Whether a command carries what may be a link code. */
-export function showsCode({ name, argument }: ParsedCommand): boolean {
+export function hasCode({ name, argument }: ParsedCommand): boolean {
   return name === "start" ? CODE.test(argument) : name === "connect" && argument !== "";
 }
 
@@ -100,14 +101,16 @@ const LONGEST_NAME = 60;
 
 /** What somebody has named, without quotation marks around it and the end of a sentence behind it. */
 export function bareName(words: string): string {
-  return withoutTrailing(words.replace(/^[\s"'“”„«»‘’‚]+/, ""), " \n\t\"'“”«»‘’.,;:!?");
+  return trimTrailing(words.replace(/^[\s"'“”„«»‘’‚]+/, ""), " \n\t\"'“”«»‘’.,;:!?");
 }
 
 /** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
-export function focusIn(words: string): string | null {
+export function parseFocus(words: string): string | null {
   const argument = bareName(words);
   if (argument === "") return "";
-  return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument) ? symbolIn(argument) : null;
+  return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument)
+    ? resolveSymbol(argument)
+    : null;
 }
 
 /**
@@ -115,13 +118,14 @@ export function focusIn(words: string): string | null {
  * linked user or else by the account itself, which has alerts without any other. `linked`: there, and by a linked user.
  */
 type Access = "anywhere" | "alone" | "own" | "linked";
+
 /**
  * `inPlace`: the answer to a tap replaces the message with the button. `hidden`: for buttons, neither help nor menu names
  * it. `binds`: it commits its sender to something, so a forwarded message cannot do it.
  */
 type Trait = "inPlace" | "hidden" | "binds";
 
-export type Command = {
+export type BotCommand = {
   /** Without the slash: lower-case letters, digits and _. */
   name: string;
   /** Its arguments, for the help: `CODE`, `[TOKEN]`. */
@@ -133,12 +137,12 @@ export type Command = {
 };
 
 /** @param usage The name, and the arguments behind it. */
-function command(usage: string, access: Access, summary: string, ...traits: Trait[]): Command {
+function command(usage: string, access: Access, summary: string, ...traits: Trait[]): BotCommand {
   const [, name = "", argument = ""] = /^(\w+)(?: (.*))?$/.exec(usage) ?? [];
   return { name, argument, access, summary, traits };
 }
 
-export const commands: readonly Command[] = [
+export const commands: readonly BotCommand[] = [
   command("price COIN", "anywhere", "What a coin costs; its name alone works too", "inPlace"),
   command("alert WORDS", "own", "Get an alert when something happens, in your own words", "inPlace"),
   command("alerts", "own", "Your alerts, to switch them on and off", "inPlace"),
@@ -173,7 +177,7 @@ export const commands: readonly Command[] = [
 ];
 
 /** The command of a name (lower case), or `null`. */
-export function commandNamed(name: string): Command | null {
+export function findCommand(name: string): BotCommand | null {
   return commands.find((one) => one.name === name) ?? null;
 }
 
@@ -181,9 +185,9 @@ export function commandNamed(name: string): Command | null {
 export const menu = commands.filter(({ traits }) => !traits.includes("hidden"));
 
 /** What the bot can do, after an introduction: one line each, those for everybody first. */
-export function help(introduction?: string): Paragraph[] {
-  const isOwn = ({ access }: Command) => access === "linked" || access === "alone";
-  const lines = (some: readonly Command[]) =>
+export function buildHelp(introduction?: string): Paragraph[] {
+  const isOwn = ({ access }: BotCommand) => access === "linked" || access === "alone";
+  const lines = (some: readonly BotCommand[]) =>
     some.flatMap(({ name, argument, summary }): Paragraph => [
       "\n",
       { command: name },
@@ -198,7 +202,7 @@ export function help(introduction?: string): Paragraph[] {
 }
 
 /** A command as it was sent. */
-export type Request = {
+export type CommandRequest = {
   updateId: number;
   sender: Sender;
   /** The user the sender's account is linked to, or else, for alerts, the account itself; "" for neither. */
@@ -212,35 +216,37 @@ export type Request = {
 };
 
 /** What is answered: nothing, if there are no paragraphs. */
-export const vOutcome = v.object({
+export const vCommandOutcome = v.object({
   answer: v.array(v.array(vSpan)),
   buttons: v.optional(vButtons),
   picture: v.optional(vPicture),
 });
 
-export type Outcome = {
+export type CommandOutcome = {
   answer: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[] | undefined;
   picture?: Picture | undefined;
 };
 
 /** Words alone. */
-export function reply(...words: Paragraph): Outcome {
-  return { answer: notice(...words) };
+export function reply(...words: Paragraph): CommandOutcome {
+  return { answer: buildNotice(...words) };
 }
 
-export function whichToken(command: string): Outcome {
+export function askWhichToken(command: string): CommandOutcome {
   return reply("Name one token by its symbol, such as ", { command }, " BTC.");
 }
 
 /** The outcome of a command; if it is refused, the reason is the answer. */
-export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+export async function answerOrReason(
+  attempt: () => CommandOutcome | Promise<CommandOutcome>,
+): Promise<CommandOutcome> {
   try {
     return await attempt();
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = getErrorData(error);
     if (failure === null) throw error;
-    return reply(reasonOf(failure));
+    return reply(explainRefusal(failure));
   }
 }
 
@@ -248,17 +254,21 @@ export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promi
  * Queues the answer to a message, once, for the chat and topic that it came from, through the bot that it was written
  * to. Some answers to a tap take the place of the message with the button.
  */
-export async function putAnswer(ctx: MutationCtx, message: Message, outcome: Outcome): Promise<void> {
+export async function putAnswer(
+  ctx: MutationCtx,
+  message: BotMessage,
+  outcome: CommandOutcome,
+): Promise<void> {
   const { updateId, sender, text, tapped } = message;
   const { answer: paragraphs, buttons, picture } = outcome;
   if (paragraphs.length === 0) return;
-  const link = sender.alone ? await linkOfAccount(ctx, sender.messengerId) : null;
+  const link = sender.alone ? await findLinkOfMessenger(ctx, sender.messengerId) : null;
   const isUnconfirmed = link !== null && link.confirmedAt === undefined;
-  const isInPlace = commandNamed(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
+  const isInPlace = findCommand(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
   await enqueueCard(ctx, {
     // An answer to a group belongs to the group, and is not part of one user's data.
     userId: link?.confirmedAt === undefined ? "" : link.userId,
-    chatId: written(sender),
+    chatId: formatPlace(sender),
     bot: "default",
     kind: ANSWER,
     key: `update:${updateId}`,

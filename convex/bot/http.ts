@@ -1,12 +1,12 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { equalBytes } from "../lib/security/crypto";
-import { optional, required } from "../lib/env";
+import { isEqualBytes } from "../lib/crypto";
+import { getOptional, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { cut as cutTo } from "../lib/text/strings";
-import type { Message, Sender } from "./commands";
+import type { BotMessage, Sender } from "./commands";
 
 /** The longest text a message can have. */
 const TEXT_LIMIT = 4_096;
@@ -20,7 +20,7 @@ const personShape = z.object({
 
 const entities = z.array(z.object({ type: z.string(), offset: z.int(), length: z.int() }));
 
-/** A message as far as the bot reads it. Source: the Bot API's `Message`. */
+/** A message as far as the bot reads it. Source: the Bot API's `BotMessage`. */
 const messageShape = z.looseObject({
   text: z.string().optional(),
   /** The words of a picture, a recording or a file. */
@@ -65,12 +65,12 @@ const queryShape = z.object({
   data: z.string().max(64).default(""),
 });
 
-const webhook: MountedEndpoint = endpoint({
+const webhook: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   description:
-    "Reads people's messages and taps, each `update_id` once. The answer is a message of its own, or replaces the message with the button. `npx convex run --prod bot/desk:register` tells the messenger of this address.",
+    "Reads people's messages and taps, each `update_id` once. The answer is a message of its own, or replaces the message with the button. `npx convex run --prod bot/service:register` tells the messenger of this address.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   errors: { unauthorized: "The secret token is missing or wrong." },
   headers: {
@@ -106,12 +106,12 @@ const webhook: MountedEndpoint = endpoint({
   handler: async (ctx, { update_id: updateId, message, callback_query: query }) => {
     const tap = queryShape.safeParse(query);
     const parsed = messageShape.safeParse(message);
-    const received = tap.success ? tapOf(tap.data) : parsed.success ? writtenMessage(parsed.data) : null;
+    const received = tap.success ? parseTap(tap.data) : parsed.success ? writtenMessage(parsed.data) : null;
     const { chat, migrate_to_chat_id: to } = parsed.data ?? {};
     if (chat !== undefined && to !== undefined)
-      await ctx.runMutation(internal.bot.updates.moved, { from: String(chat.id), to: String(to) });
+      await ctx.runMutation(internal.bot.updates.moveGroup, { from: String(chat.id), to: String(to) });
     else if (received !== null)
-      await ctx.runMutation(internal.bot.updates.receive, { updateId, ...received });
+      await ctx.runMutation(internal.bot.updates.receiveMessage, { updateId, ...received });
     // The messenger shows a button as waiting until its tap is confirmed: so this is done at once, before the work.
     return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
   },
@@ -120,15 +120,15 @@ const webhook: MountedEndpoint = endpoint({
 /** @throws AppError `not_configured` without a secret; `unauthorized` if the request does not contain it. */
 function requireSecret(headers: Headers): void {
   const given = headers.get("x-telegram-bot-api-secret-token") ?? "";
-  if (!equalBytes(utf8ToBytes(given), utf8ToBytes(required("MESSENGER_WEBHOOK_SECRET"))))
+  if (!isEqualBytes(utf8ToBytes(given), utf8ToBytes(getRequired("MESSENGER_WEBHOOK_SECRET"))))
     throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
 }
 
-type Received = Omit<Message, "updateId">;
+type Received = Omit<BotMessage, "updateId">;
 
 /** The command of a tapped button, as if it had been typed in its chat. */
-function tapOf({ from, message, data }: z.output<typeof queryShape>): Received | null {
-  const sender = message === undefined ? null : senderOf({ ...message, from, sender_chat: undefined });
+function parseTap({ from, message, data }: z.output<typeof queryShape>): Received | null {
+  const sender = message === undefined ? null : parseSender({ ...message, from, sender_chat: undefined });
   if (sender === null || message === undefined || data === "") return null;
   const tapped = { messageId: message.message_id, isPicture: message.text === undefined };
   return { sender, text: `/${data}`, forwarded: false, tapped };
@@ -136,14 +136,14 @@ function tapOf({ from, message, data }: z.output<typeof queryShape>): Received |
 
 /** What somebody has written or sent; `null` for what the bot does not read: the messenger's own messages, channels, bots. */
 function writtenMessage(message: Written): Received | null {
-  const sender = senderOf(message);
-  const words = message.text ?? message.caption;
+  const sender = parseSender(message);
+  const content = message.text ?? message.caption;
   if (sender === null) return null;
   const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
-  if (words === undefined && isSilent) return null;
+  if (content === undefined && isSilent) return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
   // What was copied from a card contains invisible joiners.
-  const text = cutTo(words?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
+  const text = cutTo(content?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
   if (sender.alone) return { sender, text: text.replace(PASTED, "/start $1"), forwarded };
   return { sender, forwarded, ...addressedIn(message, text) };
 }
@@ -151,7 +151,7 @@ function writtenMessage(message: Written): Received | null {
 const MENTION = /^@(\w{1,64})[\s,:]/;
 
 /** To whom words in a group are said: to the bot that they name, anywhere, or to whose message they reply. */
-function addressedIn(message: Written, text: string): Pick<Message, "text" | "to"> {
+function addressedIn(message: Written, text: string): Pick<BotMessage, "text" | "to"> {
   const { text: written, caption = "", reply_to_message: replied } = message;
   const marks = message.entities ?? message.caption_entities ?? [];
   const names = marks
@@ -174,7 +174,7 @@ function addressedIn(message: Written, text: string): Pick<Message, "text" | "to
 
 /** The id of the service's own bot, with which its token begins. */
 function ownId(): number {
-  return Number.parseInt(optional("MESSENGER_BOT_TOKEN") ?? "", 10);
+  return Number.parseInt(getOptional("MESSENGER_BOT_TOKEN") ?? "", 10);
 }
 
 /** A pasted link to the bot starts it, as an opened one does. */
@@ -184,7 +184,7 @@ const PASTED = /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/;
  * Who speaks, in a chat that the bot reads: a person, or in a group the group itself, for which an anonymous admin speaks, or
  * a channel, for which its owner does; or `null`.
  */
-function senderOf({ chat, from, sender_chat: spokenFor, ...message }: Written): Sender | null {
+function parseSender({ chat, from, sender_chat: spokenFor, ...message }: Written): Sender | null {
   if (!["private", "group", "supergroup"].includes(chat.type) || message.is_automatic_forward === true)
     return null;
   const speaker = chat.type === "private" ? undefined : spokenFor;

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { older, type RecordsOf } from "../lib/records";
+import { indexOlderThan, type RecordsOf } from "../platform/records";
 
 export const botTables = {
   /**
@@ -14,6 +14,6 @@ export const botTables = {
 
 export const botRecords: RecordsOf<typeof botTables> = {
   botUpdates: {
-    keep: { days: 2, why: "the messenger repeats an update for a day", aged: older("receivedAt") },
+    keep: { days: 2, why: "the messenger repeats an update for a day", aged: indexOlderThan("receivedAt") },
   },
 };

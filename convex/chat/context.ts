@@ -1,16 +1,16 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
-import { messageOf } from "../lib/errors";
+import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
-import { deadlines } from "../lib/outside/deadlines";
-import { HOUR, iso, unlessLate } from "../lib/time";
-import { standing, vStanding } from "../market/facts";
+import { deadlines } from "../platform/outside/deadlines";
+import { HOUR, toIso, rejectWhenLate } from "../lib/time";
+import { getFactsAt, vFactsAt } from "../market/facts";
 import { describeResearch } from "../research/model";
-import { wantedFor } from "../research/writing/brief";
-import { latestSignals } from "../signals/model";
-import { TOKENS } from "../signals/rules";
-import { latestAlerts } from "../whales/model";
+import { listCollectionsFor } from "../research/writing/brief";
+import { listLatestSignals } from "../signals/model";
+import { SIGNAL_TOKENS } from "../signals/rules";
+import { listLatestAlerts } from "../whales/model";
 
 /** The context of an answer: the market's facts, the latest signals, the last whales, and the user's own data. */
 
@@ -20,60 +20,67 @@ const WHALES_WITHIN_MS = 6 * HOUR;
 const WHALES = 6;
 
 const vContext = v.object({
-  facts: vStanding.fields.facts,
+  facts: vFactsAt.fields.facts,
   /** This service's own data: what it is, and a line of it. */
   own: v.array(v.object({ name: v.string(), says: v.string() })),
 });
 export type Context = Infer<typeof vContext>;
 
 /** What is stored at `now` (epoch ms); of a user's own data if there is a user. */
-export const stored = internalQuery({
+export const readContext = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
   handler: async (ctx, { userId, now }): Promise<Context> => {
-    const { facts } = await standing(ctx, { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: now });
-    const signals = (await latestSignals(ctx, TOKENS)).map(
+    const { facts } = await getFactsAt(ctx, {
+      wanted: listCollectionsFor(""),
+      withinMs: FACTS_GOOD_MS,
+      at: now,
+    });
+    const signals = (await listLatestSignals(ctx, SIGNAL_TOKENS)).map(
       ({ token, signal, entry, tp1, tp2, sl, confidence, status, generatedAt }) => {
         const levels = signal === "HOLD" ? "" : `, targets $${tp1} and $${tp2}, stop $${sl}`;
-        const issued = `${status}, issued ${iso(generatedAt)}`;
+        const issued = `${status}, issued ${toIso(generatedAt)}`;
         return `${token} ${signal} at $${entry}${levels}, confidence ${confidence} %, ${issued}`;
       },
     );
-    const whales = (await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES)).map(
+    const whales = (await listLatestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES)).map(
       ({ token, alertType, amount, direction, description, detectedAt, verified, movement }) =>
-        `${iso(detectedAt)} ${token} ${alertType}, $${amount}, ${direction}: ${description}` +
+        `${toIso(detectedAt)} ${token} ${alertType}, $${amount}, ${direction}: ${description}` +
         (movement !== undefined
           ? " (measured on Base)"
           : ` (reported by a model, ${verified ? "its transaction verified" : "not verified"} on chain)`),
     );
     const research = userId === null ? [] : await describeResearch(ctx, userId);
-    const named = (name: string, lines: readonly string[]) => lines.map((says) => ({ name, says }));
+    const nameLines = (name: string, lines: readonly string[]) => lines.map((says) => ({ name, says }));
     return {
       facts,
       own: [
-        ...named("this service's trading signals", signals),
-        ...named("movements this service was told of", whales),
-        ...named("this user's research with this service", research),
+        ...nameLines("this service's trading signals", signals),
+        ...nameLines("movements this service was told of", whales),
+        ...nameLines("this user's research with this service", research),
       ],
     };
   },
 });
 
 /** The holdings of a user's custody wallet; empty without a wallet, or if the chain does not answer in time. */
-export async function holdingsOf(ctx: ActionCtx, userId: string): Promise<Context["own"]> {
-  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind: "custody" });
+export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Context["own"]> {
+  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
+    userId,
+    kind: "custody",
+  });
   if (wallet === null) return [];
-  const { portfolioOf } = await import("../wallets/holdings");
+  const { getPortfolio } = await import("../wallets/holdings");
   const late = () => new Error("The chain did not answer in time");
   try {
-    const read = portfolioOf(ctx, wallet.address);
-    const found = await unlessLate(read, AbortSignal.timeout(deadlines.chatContext), late);
+    const read = getPortfolio(ctx, wallet.address);
+    const found = await rejectWhenLate(read, AbortSignal.timeout(deadlines.chatContext), late);
     const held = found.balances.filter(({ raw }) => raw !== "0");
-    const words = held.map(({ token, balance }) => `${balance} ${token}`).join(", ") || "empty";
-    const says = `As of ${iso(found.pricedAt)}: ${words}. Total $${found.totalValueUsd}.`;
+    const text = held.map(({ token, balance }) => `${balance} ${token}`).join(", ") || "empty";
+    const says = `As of ${toIso(found.pricedAt)}: ${text}. Total $${found.totalValueUsd}.`;
     return [{ name: "this user's own wallet, read on chain", says }];
   } catch (error) {
-    log.warn("chat.no portfolio", { reason: messageOf(error) });
+    log.warn("chat.no portfolio", { reason: getErrorMessage(error) });
     return [];
   }
 }

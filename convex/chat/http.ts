@@ -1,13 +1,20 @@
 import * as z from "zod";
-import { shownSource, shownSources, absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
-import { payerOf } from "../lib/limits/callers";
-import { waitingAs } from "../lib/limits/slots";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import {
+  publicSource,
+  toPublicSources,
+  optionalUnlessBlank,
+  maxLengthString,
+  optionalUserId,
+  requiredText,
+} from "../platform/http/input";
+import { toBillingSubject } from "../platform/limits/callers";
+import { holdSlot } from "../platform/limits/slots";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { resultExample } from "../research/views";
-import { agentNamed, DEFAULT_AGENT } from "./agents";
-import { lastTurns } from "./runs";
+import { findAgent, DEFAULT_AGENT } from "./agents";
+import { takeLastTurns } from "./runs";
 
-const turn = z.object(
+const turnShape = z.object(
   {
     role: z.enum(["user", "assistant"], "must be user or assistant"),
     content: z.string("must be a string"),
@@ -15,7 +22,7 @@ const turn = z.object(
   "must be an object with role and content",
 );
 
-const chat: MountedEndpoint = endpoint({
+const chat: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
@@ -38,11 +45,11 @@ const chat: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    question: text(8_000).describe("What to ask, at most 8000 characters."),
-    agentId: absentWhenEmpty(atMost(64).trim()).describe(
+    question: requiredText(8_000).describe("What to ask, at most 8000 characters."),
+    agentId: optionalUnlessBlank(maxLengthString(64).trim()).describe(
       "primary-default (the default), news-default or marketdata-default. Earlier clients say noel-default for the first and coingecko-default for the last.",
     ),
-    messages: absentWhenEmpty(z.array(turn, "must be an array of turns")).describe(
+    messages: optionalUnlessBlank(z.array(turnShape, "must be an array of turns")).describe(
       "Earlier turns, oldest first.",
     ),
     userId: optionalUserId,
@@ -51,25 +58,25 @@ const chat: MountedEndpoint = endpoint({
     answer: z.string(),
     agentId: z.string().describe("The agent that answered, by the name in the request"),
     model: z.string().describe("The model that answered; none when no model was asked"),
-    sources: z.array(shownSource).describe("The facts that the answer cites"),
+    sources: z.array(publicSource).describe("The facts that the answer cites"),
   }),
   handler: async (ctx, { question, agentId: named, messages = [], userId }, { caller }) => {
-    const agentId = agentNamed(named ?? DEFAULT_AGENT);
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", sources: [] };
-    const { answer: reply } = await import("./replies");
-    const wanted = {
+    const agentId = findAgent(named ?? DEFAULT_AGENT);
+    const { isKeyRequest, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    if (isKeyRequest(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", sources: [] };
+    const { answerChat: reply } = await import("./replies");
+    const chatQuestion = {
       agentId,
       question,
-      messages: lastTurns(messages),
+      messages: takeLastTurns(messages),
       caller,
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
     };
-    const { answer, model, sources } = await waitingAs(ctx, caller, () => reply(ctx, wanted), {
+    const { answer, model, sources } = await holdSlot(ctx, caller, () => reply(ctx, chatQuestion), {
       limit: "question",
-      payer: payerOf(caller),
+      billTo: toBillingSubject(caller),
     });
-    return { answer, agentId, model, sources: shownSources(sources) };
+    return { answer, agentId, model, sources: toPublicSources(sources) };
   },
 });
 

@@ -2,20 +2,20 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery, mutation, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { creditsForTokens, release, reserve, settle } from "../credits/model";
-import { required } from "../lib/env";
+import { defineMutation } from "../platform/changes";
+import { toTokenCredits, release, reserve, settleRun } from "../credits/model";
+import { getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import { refuseBeyond } from "../lib/limits/budget";
-import { payerOf } from "../lib/limits/callers";
-import { charge } from "../lib/limits/charges";
-import { end, open, failureHandler, vFailure, vJob } from "../lib/work";
-import { endRun, exchangesOf, recordRun, startedWith } from "../runs/model";
+import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { refuseBeyond } from "../platform/limits/budget";
+import { toBillingSubject } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
+import { completeWork, enqueueWork, buildFailureHandler, vFailure, vJob } from "../platform/work";
+import { endRun, listExchanges, recordRun, findRunByKey } from "../runs/model";
 import { cut } from "../lib/text/strings";
 import { DAY } from "../lib/time";
-import { requireUser } from "../accounts/model";
-import { agentNamed, ANSWER_TOKENS, DEFAULT_AGENT } from "./agents";
+import { requireUser } from "../identity/model";
+import { findAgent, ANSWER_TOKENS, DEFAULT_AGENT } from "./agents";
 
 /**
  * Agent runs, which a signed-in user starts and pays for with credits, and the earlier turns of a conversation: those that
@@ -46,7 +46,7 @@ export const start = mutation({
   handler: async (ctx, args): Promise<Id<"agentRuns">> => {
     const { userId } = await requireUser(ctx);
     const { idempotencyKey } = args;
-    const agentId = agentNamed(args.agentId ?? DEFAULT_AGENT);
+    const agentId = findAgent(args.agentId ?? DEFAULT_AGENT);
     const question = args.question.trim();
     if (question === "") throw new AppError("invalid_request", "question is required");
     if (question.length > MAX_QUESTION) {
@@ -55,12 +55,12 @@ export const start = mutation({
     if ((idempotencyKey?.length ?? 0) > MAX_KEY) {
       throw new AppError("invalid_request", `idempotencyKey must be at most ${MAX_KEY} characters`);
     }
-    const earlier = await startedWith(ctx, userId, idempotencyKey);
+    const earlier = await findRunByKey(ctx, userId, idempotencyKey);
     if (earlier !== null) return earlier._id;
-    required("LLM_GATEWAY_API_KEY");
+    getRequired("LLM_GATEWAY_API_KEY");
     const caller = { userId, address: null, signedIn: true };
     await charge(ctx, "question", caller);
-    const messages = await rememberedTurns(ctx, userId, agentId, Date.now());
+    const messages = await listRememberedTurns(ctx, userId, agentId, Date.now());
     const runId = await recordRun(ctx, {
       userId,
       agentId,
@@ -70,20 +70,20 @@ export const start = mutation({
       question,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     });
-    if (asksForKey(question)) {
+    if (isKeyRequest(question)) {
       const end = { status: "completed", answer: SECURITY_MESSAGE, model: "none" } as const;
       await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
       return runId;
     }
     // Nobody has paid for credits of games, so that runs ask the budget like every question.
-    await refuseBeyond(ctx, payerOf(caller));
+    await refuseBeyond(ctx, toBillingSubject(caller));
     const chars = messages.reduce((sum, { content }) => sum + content.length, question.length);
     const tokens = Math.ceil(chars / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
-    await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
+    await reserve(ctx, { runId, userId, agentId }, toTokenCredits(tokens));
     const input = { runId, userId, agentId, question, messages };
     // At most once: nobody pays for two answers.
-    const onFailure = failureHandler(internal.chat.runs.failed, { runId });
-    await open(ctx, internal.chat.replies.answerRun, input, {
+    const onFailure = buildFailureHandler(internal.chat.runs.failRun, { runId });
+    await enqueueWork(ctx, internal.chat.replies.answerRun, input, {
       queue: "models",
       rank: "signedIn",
       attempts: 1,
@@ -94,43 +94,43 @@ export const start = mutation({
 });
 
 /** Ends a run and its reservation, in one transaction. */
-export const finish = change(
+export const finishRun = defineMutation(
   {
     runId: v.id("agentRuns"),
     job: vJob,
     reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   },
   async (ctx, { runId, job, reply }) => {
-    if (!(await end(ctx, job))) return;
+    if (!(await completeWork(ctx, job))) return;
     const { model, tokensUsed } = reply;
-    const credits = await settle(ctx, runId, { model, tokensUsed });
+    const credits = await settleRun(ctx, runId, { model, tokensUsed });
     await endRun(ctx, runId, { status: "completed", ...reply, credits });
   },
 );
 
 /** Ends a run without an answer, and gives its credits back. */
-export const failed = change(
+export const failRun = defineMutation(
   { runId: v.id("agentRuns"), ...vFailure },
   async (ctx, { runId, error, code }) => {
     await release(ctx, runId);
-    const shown = code === undefined ? "The run failed unexpectedly" : error;
-    await endRun(ctx, runId, { status: "failed", error: shown, credits: 0 });
+    const message = code === undefined ? "The run failed unexpectedly" : error;
+    await endRun(ctx, runId, { status: "failed", error: message, credits: 0 });
   },
 );
 
-export const vTurn = v.object({
+export const vChatTurn = v.object({
   role: v.union(v.literal("user"), v.literal("assistant")),
   content: v.string(),
 });
-export type Turn = Infer<typeof vTurn>;
+export type ChatTurn = Infer<typeof vChatTurn>;
 
 /** How much of a conversation is passed on, in characters. */
 const HISTORY_CHARS = 24_000;
 
 /** The last turns that fit, oldest first; if a single turn is too long, its end. */
-export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[] {
+export function takeLastTurns(turns: readonly ChatTurn[], limit = HISTORY_CHARS): ChatTurn[] {
   let room = limit;
-  const kept: Turn[] = [];
+  const kept: ChatTurn[] = [];
   for (const { role, content } of turns.toReversed()) {
     if (content.trim() === "") continue;
     if (content.length > room) {
@@ -152,26 +152,31 @@ const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
 /** The turns that an agent continues from, oldest first, without refusals to show a key. */
-async function rememberedTurns(ctx: QueryCtx, userId: string, agentId: string, now: number): Promise<Turn[]> {
+async function listRememberedTurns(
+  ctx: QueryCtx,
+  userId: string,
+  agentId: string,
+  now: number,
+): Promise<ChatTurn[]> {
   const since = now - DAY;
-  const exchanges = await exchangesOf(ctx, { userId, agentId, since, limit: EXCHANGES });
+  const exchanges = await listExchanges(ctx, { userId, agentId, since, limit: EXCHANGES });
   const turns = exchanges
     .filter(({ answer }) => answer !== SECURITY_MESSAGE)
-    .flatMap(({ question, answer }): Turn[] => [
+    .flatMap(({ question, answer }): ChatTurn[] => [
       { role: "user", content: question },
       { role: "assistant", content: answer },
     ]);
-  return lastTurns(turns, REMEMBERED_CHARS);
+  return takeLastTurns(turns, REMEMBERED_CHARS);
 }
 
-export const turns = internalQuery({
+export const readTurns = internalQuery({
   args: { userId: v.string(), agentId: v.string(), now: v.number() },
-  returns: v.array(vTurn),
-  handler: (ctx, { userId, agentId, now }) => rememberedTurns(ctx, userId, agentId, now),
+  returns: v.array(vChatTurn),
+  handler: (ctx, { userId, agentId, now }) => listRememberedTurns(ctx, userId, agentId, now),
 });
 
 /** Stores an exchange outside the web application, once per key; it cost no credits. */
-export const keep = change(
+export const storeExchange = defineMutation(
   {
     userId: v.string(),
     agentId: v.string(),
@@ -180,7 +185,7 @@ export const keep = change(
     key: v.string(),
   },
   async (ctx, { userId, agentId, question, reply, key }) => {
-    if ((await startedWith(ctx, userId, key)) !== null) return;
+    if ((await findRunByKey(ctx, userId, key)) !== null) return;
     const now = Date.now();
     await recordRun(ctx, {
       userId,

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { wholeNumberOr } from "../lib/http/input";
-import { DAY, dayOf, HOUR, wholeMinute } from "../lib/time";
-import { assertIssued, reviewedDay } from "../signals/http";
-import { TOKENS } from "../signals/rules";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { wholeNumberWithDefault } from "../platform/http/input";
+import { DAY, toDay, HOUR, startOfMinute } from "../lib/time";
+import { assertIssued, getReviewedDay } from "../signals/http";
+import { SIGNAL_TOKENS } from "../signals/rules";
 import { publicSignal, signalToken } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { hours, publicAlertShape } from "../whales/http";
+import { hoursInput, publicAlertShape } from "../whales/http";
 import type { AlertType } from "../whales/tables";
 
 /**
@@ -17,12 +17,12 @@ import type { AlertType } from "../whales/tables";
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
-const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS);
+const days = wholeNumberWithDefault(DEFAULT_DAYS, 1, MAX_DAYS);
 
 /** A window's rows: a token has one signal per day, and a window may begin in the middle of one. */
-function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
-  const limit = (days + 1) * (token === undefined ? TOKENS.length : 1);
-  return { token: token ?? null, since: wholeMinute(Date.now()) - days * DAY, limit };
+function buildWindow(token: "BTC" | "ETH" | undefined, days: number) {
+  const limit = (days + 1) * (token === undefined ? SIGNAL_TOKENS.length : 1);
+  return { token: token ?? null, since: startOfMinute(Date.now()) - days * DAY, limit };
 }
 
 const { signal: signalType, status, token } = publicSignal.shape;
@@ -38,7 +38,7 @@ const latestSignal = z.object({
   reasoning: z.string(),
 });
 
-const latest: MountedEndpoint = endpoint({
+const latest: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/latest",
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
@@ -46,9 +46,9 @@ const latest: MountedEndpoint = endpoint({
   returns: z.object({ BTC: latestSignal.nullable().optional(), ETH: latestSignal.nullable().optional() }),
   handler: async (ctx, { token }) => {
     await assertIssued(ctx, token);
-    const tokens = token === undefined ? [...TOKENS] : [token];
-    const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
-    const viewOf = ({ signal: signalType, entry, tp1, tp2, sl, confidence, status, reasoning }: Signal) => ({
+    const tokens = token === undefined ? [...SIGNAL_TOKENS] : [token];
+    const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens });
+    const toView = ({ signal: signalType, entry, tp1, tp2, sl, confidence, status, reasoning }: Signal) => ({
       signalType,
       entryPrice: entry,
       target1: tp1 ?? entry,
@@ -59,12 +59,12 @@ const latest: MountedEndpoint = endpoint({
       reasoning,
     });
     return Object.fromEntries(
-      tokens.map((one) => [one, rows.filter((signal) => signal.token === one).map(viewOf)[0] ?? null]),
+      tokens.map((one) => [one, rows.filter((signal) => signal.token === one).map(toView)[0] ?? null]),
     );
   },
 });
 
-const history: MountedEndpoint = endpoint({
+const history: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
@@ -83,7 +83,7 @@ const history: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, days }) => {
     await assertIssued(ctx, token);
-    const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
+    const { signals } = await ctx.runQuery(internal.signals.history.listSignalPage, buildWindow(token, days));
     return {
       signals: signals.map(({ token, signal: signalType, entry: entryPrice, status, pnlPercent = null }) => {
         const isWin = status === "WIN" ? true : status === "LOSS" ? false : null;
@@ -94,10 +94,10 @@ const history: MountedEndpoint = endpoint({
 });
 
 /** How the signals of a window ended. HOLDs are no trades. */
-function resultsOf(signals: readonly Signal[]) {
+function summarizeResults(signals: readonly Signal[]) {
   const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
-  const countOf = (status: Signal["status"]) => trades.filter((one) => one.status === status).length;
-  const [wins, losses] = [countOf("WIN"), countOf("LOSS")];
+  const countStatus = (status: Signal["status"]) => trades.filter((one) => one.status === status).length;
+  const [wins, losses] = [countStatus("WIN"), countStatus("LOSS")];
   const results = trades.flatMap(({ pnlPercent }) => pnlPercent ?? []);
   return {
     total: trades.length,
@@ -126,15 +126,15 @@ const results = z.object({
   worstPnl: z.number(),
 });
 
-const winrates: MountedEndpoint = endpoint({
+const winrates: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/winrate",
   summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
   input: z.object({ token: signalToken, days }),
   returns: results,
   handler: async (ctx, { token, days }) => {
-    const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
-    return resultsOf(signals);
+    const { signals } = await ctx.runQuery(internal.signals.history.listSignalPage, buildWindow(token, days));
+    return summarizeResults(signals);
   },
 });
 
@@ -149,11 +149,11 @@ const IMPLICATIONS: Record<AlertType, string> = {
   smart_money: "Wallets with a record of good trades moved: others may follow.",
 };
 
-const whales: MountedEndpoint = endpoint({
+const whales: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/whales/latest",
   summary: "Whale alerts of the last hours, the largest first, at most 500; now /mcp/whale-alerts.",
-  input: z.object({ hours }),
+  input: z.object({ hours: hoursInput }),
   returns: z.object({
     count: z.int(),
     alerts: z.array(
@@ -167,8 +167,8 @@ const whales: MountedEndpoint = endpoint({
     ),
   }),
   handler: async (ctx, { hours }) => {
-    const since = wholeMinute(Date.now()) - hours * HOUR;
-    const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
+    const since = startOfMinute(Date.now()) - hours * HOUR;
+    const alerts = await ctx.runQuery(internal.whales.alerts.listAlertsSince, { since });
     // Earlier clients show only the first five.
     const largest = alerts.toSorted((a, b) => b.amount - a.amount);
     return {
@@ -181,7 +181,7 @@ const whales: MountedEndpoint = endpoint({
   },
 });
 
-const recap: MountedEndpoint = endpoint({
+const recap: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/recap/today",
   summary: "The results of the signals of this UTC day; now /mcp/signals/recap.",
@@ -204,10 +204,10 @@ const recap: MountedEndpoint = endpoint({
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
-    const date = dayOf(Date.now());
-    const { signals, review } = await reviewedDay(ctx, date, caller);
-    const of = (token: string) => resultsOf(signals.filter((signal) => signal.token === token));
-    const [btc, eth, both] = [of("BTC"), of("ETH"), resultsOf(signals)];
+    const date = toDay(Date.now());
+    const { signals, review } = await getReviewedDay(ctx, date, caller);
+    const of = (token: string) => summarizeResults(signals.filter((signal) => signal.token === token));
+    const [btc, eth, both] = [of("BTC"), of("ETH"), summarizeResults(signals)];
     const nothing = signals.length === 0 ? "No signal was issued today yet." : "No review is available yet.";
     return {
       date,

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER, text, userId } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { settingsEndpoint } from "../messenger/http";
+import { EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { defineSettingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/notices";
 
 /** Messenger endpoints under the names of earlier clients. */
 
-const settings = settingsEndpoint({
+const settings = defineSettingsEndpoint({
   path: "/user/telegram",
   summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
   example: {
@@ -20,14 +20,14 @@ const settings = settingsEndpoint({
 /** Longer than any answer of the service. The messenger gets it in parts. */
 const MESSAGE_CHARS = 12_000;
 
-const notify: MountedEndpoint = endpoint({
+const notify: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/user/telegram/notify",
   summary: "Sends a text to the user's own messenger.",
   limit: "card",
   input: z.object({
     userId,
-    message: text(MESSAGE_CHARS).describe("Plain text: markup in it is shown as it is."),
+    message: requiredText(MESSAGE_CHARS).describe("Plain text: markup in it is shown as it is."),
   }),
   returns: z.object({
     sent: z.boolean(),

@@ -1,9 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { mutation, query, type QueryCtx } from "../_generated/server";
-import { findUser, requireSetter, requireUser } from "../accounts/model";
+import { findUser, requireSetter, requireUser } from "../identity/model";
 import { AppError } from "../lib/errors";
 import { DAY } from "../lib/time";
-import { balanceOf, creditDeposit, creditsPerUsdc } from "./model";
+import { getCreditBalance, creditDeposit, getCreditsPerUsdc } from "./model";
 import { vGameResult } from "./tables";
 
 /** Credits in the web application. Every function concerns only the signed-in user. */
@@ -14,8 +14,8 @@ export const balance = query({
   returns: v.object({ balance: v.number(), creditsPerUsdc: v.number() }),
   handler: async (ctx) => {
     const user = await findUser(ctx);
-    const balance = user === null ? 0 : await balanceOf(ctx, user.userId);
-    return { balance, creditsPerUsdc: creditsPerUsdc() };
+    const balance = user === null ? 0 : await getCreditBalance(ctx, user.userId);
+    return { balance, creditsPerUsdc: getCreditsPerUsdc() };
   },
 });
 

@@ -1,7 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { setting } from "../lib/env";
+import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
 
 /**
@@ -19,12 +19,12 @@ type Deduction = Omit<Entry, "type" | "source"> & { source: "agent_run" | "repor
 
 /** Whether anything was ever written to a user's ledger. */
 export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (await newestOf(ctx, userId)) !== null;
+  return (await findNewestEntry(ctx, userId)) !== null;
 }
 
 /** A user's balance. */
-export async function balanceOf(ctx: QueryCtx, userId: string): Promise<number> {
-  return (await newestOf(ctx, userId))?.balanceAfter ?? 0;
+export async function getCreditBalance(ctx: QueryCtx, userId: string): Promise<number> {
+  return (await findNewestEntry(ctx, userId))?.balanceAfter ?? 0;
 }
 
 /**
@@ -36,8 +36,8 @@ export async function creditDeposit(ctx: MutationCtx, deposit: Deposit): Promise
 }
 
 /** The user to whom a deposit was credited; `null` if there is none under this key. */
-export async function depositor(ctx: QueryCtx, key: string): Promise<string | null> {
-  const row = await entryWith(ctx, key);
+export async function findDepositor(ctx: QueryCtx, key: string): Promise<string | null> {
+  const row = await findEntry(ctx, key);
   return row?.type === "deposit" ? row.userId : null;
 }
 
@@ -52,7 +52,7 @@ export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<bo
 
 async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   const { userId, type, amount, key } = entry;
-  const written = await entryWith(ctx, key);
+  const written = await findEntry(ctx, key);
   if (written !== null && (written.userId !== userId || written.type !== type))
     throw new AppError("conflict", "This ledger key belongs to another transaction");
   if (written !== null) return false;
@@ -60,7 +60,7 @@ async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   const least = entry.tokensUsed === undefined ? 1 : 0;
   if (!Number.isSafeInteger(amount) || amount < least)
     throw new Error("Credits must be a positive whole number");
-  const newest = await newestOf(ctx, userId);
+  const newest = await findNewestEntry(ctx, userId);
   const balance = newest?.balanceAfter ?? 0;
   const balanceAfter = balance + (type === "deduction" ? -amount : amount);
   if (balanceAfter < 0)
@@ -70,11 +70,11 @@ async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   return true;
 }
 
-async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
+async function findEntry(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
   return getOneFrom(ctx.db, "creditTransactions", "by_key", key);
 }
 
-async function newestOf(ctx: QueryCtx, userId: string): Promise<Doc<"creditTransactions"> | null> {
+async function findNewestEntry(ctx: QueryCtx, userId: string): Promise<Doc<"creditTransactions"> | null> {
   return ctx.db
     .query("creditTransactions")
     .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
@@ -86,27 +86,27 @@ async function newestOf(ctx: QueryCtx, userId: string): Promise<Doc<"creditTrans
 const MICRO_USDC_PER_USDC = 1_000_000n;
 
 /** Whole credits for one USDC. */
-export function creditsPerUsdc(): number {
-  return Number(setting("CREDITS_PER_USDC"));
+export function getCreditsPerUsdc(): number {
+  return Number(getSetting("CREDITS_PER_USDC"));
 }
 
 /**
  * The credits that a transfer buys, floored.
  * @param amountUsdc In USDC's smallest unit, 0.000001.
  */
-export function creditsFor(amountUsdc: bigint): number {
-  const credits = (amountUsdc * BigInt(creditsPerUsdc())) / MICRO_USDC_PER_USDC;
+export function toCredits(amountUsdc: bigint): number {
+  const credits = (amountUsdc * BigInt(getCreditsPerUsdc())) / MICRO_USDC_PER_USDC;
   if (credits > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error("The transfer is larger than any can be");
   return Number(credits);
 }
 
 /** The cost of a run: 1 credit per started TOKENS_PER_CREDIT tokens, at least 1. */
-export function creditsForTokens(tokens: number): number {
-  return Math.max(1, Math.ceil(tokens / Number(setting("TOKENS_PER_CREDIT"))));
+export function toTokenCredits(tokens: number): number {
+  return Math.max(1, Math.ceil(tokens / Number(getSetting("TOKENS_PER_CREDIT"))));
 }
 
 /**
- * Credits of an agent run, as steps of its mutations: `reserve` before the model is asked; then `settle` returns what it
+ * Credits of an agent run, as steps of its mutations: `reserve` before the model is asked; then `settleRun` returns what it
  * did not use, or `release` all of it. A run is reserved once and ends once, by one further row.
  */
 
@@ -126,12 +126,12 @@ export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Pro
 }
 
 /** Ends a run that answered. @returns Its cost to the user, in credits: its tokens', at most what was reserved. */
-export async function settle(
+export async function settleRun(
   ctx: MutationCtx,
   runId: string,
   used: { model: string; tokensUsed: number },
 ): Promise<number> {
-  return endRun(ctx, runId, creditsForTokens(used.tokensUsed), used);
+  return endRun(ctx, runId, toTokenCredits(used.tokensUsed), used);
 }
 
 /** Ends a run that failed. */
@@ -145,10 +145,10 @@ async function endRun(
   price: number,
   used: { model?: string; tokensUsed?: number } = {},
 ): Promise<number> {
-  const held = await entryWith(ctx, reserveKey(runId));
+  const held = await findEntry(ctx, reserveKey(runId));
   if (held === null) throw new Error("A run is settled before its credits were reserved");
   const key = endKey(runId);
-  const ended = await entryWith(ctx, key);
+  const ended = await findEntry(ctx, key);
   if (ended !== null) return held.amount - ended.amount;
   const { userId, agentId = "", source } = held;
   const amount = Math.max(0, held.amount - price);

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records";
+import { indexOfUser, type RecordsOf } from "../platform/records";
 
 export const vGameResult = v.object({
   levelReached: v.number(),
@@ -48,10 +48,10 @@ export const creditTables = {
 export const creditRecords: RecordsOf<typeof creditTables> = {
   creditTransactions: {
     keep: "the ledger",
-    ownedBy: { rows: ofUser("by_userId_and_sequence"), section: "credits", onDeletion: "stay" },
+    ownedBy: { rows: indexOfUser("by_userId_and_sequence"), section: "credits", onDeletion: "stay" },
   },
   gameSessions: {
     keep: "the ledger's rows name them",
-    ownedBy: { rows: ofUser("by_userId"), section: "games", onDeletion: "stay" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "games", onDeletion: "stay" },
   },
 };

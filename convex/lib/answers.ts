@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { jsonValues, valueIn } from "./text/json";
-import { inOwnWords, cut } from "./text/strings";
+import { extractJson, valueIn } from "./text/json";
+import { removeForeignLinksDeep, cut } from "./text/strings";
 
 /**
  * What a model is asked for in JSON, and how its answer is read: tolerant of form (code fences and prose around it, keys
@@ -11,13 +11,13 @@ import { inOwnWords, cut } from "./text/strings";
 const MAX_USD = 1e15;
 
 /** A price or a worth in USD: positive. */
-export const usd = z.number().positive().max(MAX_USD);
+export const positiveUsd = z.number().positive().max(MAX_USD);
 
 /** The same, where it may be unknown: a number that cannot be a value counts as unknown. */
 export const usdOrNull = z
   .number()
   .nullable()
-  .overwrite((value) => (usd.safeParse(value).success ? value : null));
+  .overwrite((value) => (positiveUsd.safeParse(value).success ? value : null));
 
 /** A rank: 1, 2, 3, … */
 export const rank = z.number().int().positive();
@@ -31,10 +31,10 @@ const short = (max: number, clean = (text: string) => text) =>
     .overwrite((value) => (value.length <= max ? value : `${cut(value, max - 1).trimEnd()}…`));
 
 /** A short text, trimmed, never empty, and well-formed whatever escapes it contained. */
-export const text = (max: number) => short(max);
+export const shortText = (max: number) => short(max);
 
 /** A short text on one line, so that it cannot imitate other lines of a message. */
-export const line = (max: number) => short(max, (value) => value.replace(/\s+/g, " "));
+export const shortLine = (max: number) => short(max, (value) => value.replace(/\s+/g, " "));
 
 /** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike; as long as a list of coins may have it. */
 export const symbol = z
@@ -49,7 +49,7 @@ const KEYWORDS = new Set(
 );
 
 /** A shape as a JSON schema for strict structured outputs. @throws Error for a part that has none. */
-export function wireSchema(shape: z.ZodType): Record<string, unknown> {
+export function toWireSchema(shape: z.ZodType): Record<string, unknown> {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, {
     override: ({ jsonSchema }) => {
       for (const keyword of Object.keys(jsonSchema)) if (!KEYWORDS.has(keyword)) delete jsonSchema[keyword];
@@ -59,7 +59,7 @@ export function wireSchema(shape: z.ZodType): Record<string, unknown> {
 }
 
 /** The form of an answer, for the prompt, because a gateway may drop the schema. */
-export const formOf = (schema: Record<string, unknown>): string =>
+export const describeSchema = (schema: Record<string, unknown>): string =>
   "Answer with one JSON object of this JSON schema and nothing else. Every key is present, numbers are plain (no units, " +
   `no separators).\n${JSON.stringify(schema)}`;
 
@@ -70,14 +70,14 @@ type Reading<Value> = { value: Value } | { problem: string };
  * links and addresses that are not in `known`. `problem` names everything that is wrong.
  * @param known The prompt, and what its sources cite.
  */
-export function readAnswer<Shape extends z.ZodType>(
+export function parseAnswer<Shape extends z.ZodType>(
   shape: Shape,
   answer: string,
   known: string,
 ): Reading<z.output<Shape>> {
-  const readings = jsonValues(answer)
+  const readings = extractJson(answer)
     .slice(-MOST_VALUES)
-    .map((json) => readValue(shape, inOwnWords(json, known)));
+    .map((json) => readValue(shape, removeForeignLinksDeep(json, known)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
   const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
@@ -96,7 +96,7 @@ const NAMED = 20;
 
 /** The same for a value that is JSON already. */
 export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown): Reading<z.output<Shape>> {
-  const parsed = shape.safeParse(fitted(unwrapped(json, shape), shape));
+  const parsed = shape.safeParse(fitToShape(unwrapAnswer(json, shape), shape));
   if (parsed.success) return { value: parsed.data };
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "value"}: ${message}`);
   const more = problems.length - NAMED;
@@ -104,7 +104,7 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
 }
 
 /** `{"result": {…}}`, `{"name": "answer", "arguments": {…}}`: a value around the answer. It is none if it names nothing of it. */
-function unwrapped(json: unknown, shape: z.ZodType): unknown {
+function unwrapAnswer(json: unknown, shape: z.ZodType): unknown {
   if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
   const asked = new Set(Object.keys(shape.shape).map(bare));
   const entries = Object.entries(json);
@@ -113,33 +113,35 @@ function unwrapped(json: unknown, shape: z.ZodType): unknown {
     ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
   );
   const value = typeof inner?.[1] === "string" ? valueIn(inner[1]) : inner?.[1];
-  return isObject(value) ? unwrapped(value, shape) : undefined;
+  return isObject(value) ? unwrapAnswer(value, shape) : undefined;
 }
 
 /** The value with keys, words and numbers spelled as in the shape. What does not fit stays, and is refused later. */
-function fitted(value: unknown, shape: z.core.$ZodType): unknown {
+function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
   if (shape instanceof z.ZodNullable) {
     const inner = shape.unwrap();
     if (value === undefined || value === null || (typeof value === "string" && NOTHING.test(value.trim())))
       return null;
-    const read = fitted(value, inner);
+    const read = fitToShape(value, inner);
     // A figure that cannot be read is unknown.
     return inner instanceof z.ZodNumber && typeof read === "string" ? null : read;
   }
   const isNested = shape instanceof z.ZodArray || shape instanceof z.ZodObject;
   if (isNested && typeof value === "string") {
     const written = valueIn(value);
-    return written === undefined ? value : fitted(written, shape);
+    return written === undefined ? value : fitToShape(written, shape);
   }
   if (shape instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item: unknown) => fitted(item, shape.element));
+    return value.map((item: unknown) => fitToShape(item, shape.element));
   if (shape instanceof z.ZodObject && isObject(value)) {
     const keys = new Map<string, string[]>();
     for (const key of Object.keys(value)) keys.set(bare(key), [...(keys.get(bare(key)) ?? []), key]);
     const parts = Object.entries<z.core.$ZodType>(shape.shape);
-    return Object.fromEntries(parts.map(([name, part]) => [name, fitted(valueAt(value, name, keys), part)]));
+    return Object.fromEntries(
+      parts.map(([name, part]) => [name, fitToShape(valueAt(value, name, keys), part)]),
+    );
   }
-  if (shape instanceof z.ZodNumber && typeof value === "string") return amountIn(value) ?? value;
+  if (shape instanceof z.ZodNumber && typeof value === "string") return parseAmountText(value) ?? value;
   if (shape instanceof z.ZodEnum && typeof value === "string")
     return shape.options.find((word) => bare(String(word)) === bare(value)) ?? value;
   // A number where text is expected, unless it needs an exponent.
@@ -172,7 +174,7 @@ const FIGURE =
  * @returns `undefined` for everything else: other units, ranges, words, and a figure such as `1,234M`, whose comma may
  * separate thousands or decimals.
  */
-export function amountIn(written: string): number | undefined {
+export function parseAmountText(written: string): number | undefined {
   const plain = written
     .trim()
     .toLowerCase()

@@ -1,7 +1,7 @@
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
-import { namesIn } from "./records";
-import { withoutTrailing } from "./text/strings";
+import { listKeys } from "./objects";
+import { trimTrailing } from "./text/strings";
 
 /**
  * The form of a variable, and what is wrong with another. Written without zod, whose code would be evaluated at every
@@ -16,17 +16,20 @@ const or = ([fits, complaint]: Form, otherwise: string): Form => [fits, complain
 const secret: Form = [/^[\x21-\x7e]{8,}$/, "must be a key: 8 printable characters or more, without spaces"];
 const isAddress = (url: string) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
 const address: Form = [isAddress, "must be an http(s) address"];
+
 /** An address that paths are appended to. */
 const base: Form = [
   (url) => isAddress(url) && !/[?#]/.test(url),
   "must be an http(s) address without ? and #",
 ];
 const model: Form = [/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces"];
+
 /** 64 hex digits, or base64 of 32 bytes. */
 const encryptionKey: Form = [
   /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
   "must be 64 hex digits or base64 of 32 bytes",
 ];
+
 /** The order of secp256k1's group: a private key is below it. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const privateKey: Form = [
@@ -110,8 +113,8 @@ const FORMS = {
 export type Variable = keyof typeof FORMS;
 
 /** The names of all variables that the service reads. */
-export function variableNames(): Variable[] {
-  return namesIn(FORMS);
+export function listVariables(): Variable[] {
+  return listKeys(FORMS);
 }
 
 export function isVariable(name: string): name is Variable {
@@ -119,7 +122,7 @@ export function isVariable(name: string): name is Variable {
 }
 
 /** What is wrong with this value of a variable ("must be …"), never repeating it; `null` when nothing is. */
-export function complaintAbout(name: Variable, value: string): string | null {
+export function checkVariable(name: Variable, value: string): string | null {
   const [fits, complaint]: Form = FORMS[name];
   return (typeof fits === "function" ? fits(value) : fits.test(value)) ? null : complaint;
 }
@@ -129,18 +132,18 @@ export function complaintAbout(name: Variable, value: string): string | null {
  * never at import.
  * @throws AppError `not_configured` naming the variable (never its value) when it is set but malformed.
  */
-export function optional(name: Variable): string | undefined {
+export function getOptional(name: Variable): string | undefined {
   const value = env[name]?.trim();
   if (value === undefined || value === "") return undefined;
-  const complaint = complaintAbout(name, value);
+  const complaint = checkVariable(name, value);
   if (complaint !== null)
     throw new AppError("not_configured", `${name} is not configured correctly: it ${complaint}`);
-  return isAddress(value) ? withoutTrailing(value, "/") : value;
+  return isAddress(value) ? trimTrailing(value, "/") : value;
 }
 
 /** The variable's value. @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */
-export function required(name: Variable): string {
-  const value = optional(name);
+export function getRequired(name: Variable): string {
+  const value = getOptional(name);
   if (value === undefined) throw new AppError("not_configured", `${name} is not configured`);
   return value;
 }
@@ -148,18 +151,18 @@ export function required(name: Variable): string {
 /** Whether a variable is set and well-formed, for transactions that a malformed one must not undo. */
 export function isSet(name: Variable): boolean {
   try {
-    return optional(name) !== undefined;
+    return getOptional(name) !== undefined;
   } catch {
     return false;
   }
 }
 
 /** The variable's value, or its default. @throws AppError `not_configured` if it has none. */
-export function setting(name: Variable): string {
-  return optional(name) ?? defaultOf(name) ?? required(name);
+export function getSetting(name: Variable): string {
+  return getOptional(name) ?? getDefault(name) ?? getRequired(name);
 }
 
-function defaultOf(name: Variable): string | undefined {
+function getDefault(name: Variable): string | undefined {
   const [, , otherwise]: Form = FORMS[name];
   return otherwise;
 }
@@ -169,19 +172,19 @@ function defaultOf(name: Variable): string | undefined {
  * operator names one, so that no company receives another's key.
  * @returns `null` if there is none.
  */
-export function agentApiUrl(): string | null {
-  const own = setting("LLM_ENDPOINT");
-  const isForeign = new URL(own).origin !== new URL(defaultOf("LLM_ENDPOINT") ?? own).origin;
-  return optional("AGENT_API_URL") ?? (isForeign ? null : setting("AGENT_API_URL"));
+export function getAgentApiUrl(): string | null {
+  const gateway = getSetting("LLM_ENDPOINT");
+  const isForeign = new URL(gateway).origin !== new URL(getDefault("LLM_ENDPOINT") ?? gateway).origin;
+  return getOptional("AGENT_API_URL") ?? (isForeign ? null : getSetting("AGENT_API_URL"));
 }
 
 /** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */
-export function siteUrl(): string {
-  return withoutTrailing(env.CONVEX_SITE_URL, "/");
+export function getSiteUrl(): string {
+  return trimTrailing(env.CONVEX_SITE_URL, "/");
 }
 
 /** The host names of this deployment, with their port if they have one. */
-export function ownHosts(): string[] {
+export function listOwnHosts(): string[] {
   const addresses = [env.CONVEX_SITE_URL, env.CONVEX_CLOUD_URL].filter((url) => URL.canParse(url));
   const hosts = addresses.map((url) => new URL(url).host);
   // A deployment with a domain of its own can still be reached at the platform's.
@@ -191,5 +194,5 @@ export function ownHosts(): string[] {
 
 /** Whether a switch is on; an absent one is off. */
 export function isOn(name: "TRADING_PAUSED"): boolean {
-  return /^(?:true|1)$/i.test(optional(name) ?? "");
+  return /^(?:true|1)$/i.test(getOptional(name) ?? "");
 }

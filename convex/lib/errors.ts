@@ -1,5 +1,5 @@
 import { literals } from "./literals";
-import { many } from "./text/strings";
+import { formatCount } from "./text/strings";
 import { HOUR, MINUTE, SECOND } from "./time";
 import { ConvexError, type Value } from "convex/values";
 
@@ -30,7 +30,6 @@ export const vErrorCode = literals(...Object.keys(STATUS).filter(isErrorCode));
 export const KEY_USED = "This idempotency key was used for another request";
 
 /** Messages of orders that are refused before anything is signed; by them clients know that nothing has moved. */
-
 export const FROZEN = "The owner has frozen this account";
 export const PAUSED = "Sends and swaps are paused: try again later";
 
@@ -47,8 +46,8 @@ export type ErrorData = {
 };
 
 /**
- * An expected failure. It can be thrown anywhere; only `lib/http/endpoint.ts` turns it into a status and `{ error }`.
- * Across `ctx.run*` only `data` survives, so read it with `failureOf`, never with `instanceof`.
+ * An expected failure. It can be thrown anywhere; only `platform/http/endpoint.ts` turns it into a status and `{ error }`.
+ * Across `ctx.run*` only `data` survives, so read it with `getErrorData`, never with `instanceof`.
  */
 export class AppError extends ConvexError<ErrorData> {
   override name = "AppError";
@@ -60,7 +59,7 @@ export class AppError extends ConvexError<ErrorData> {
 }
 
 /** The error data of an `AppError` on either side of a function boundary; `null` for anything unexpected. */
-export function failureOf(error: unknown): ErrorData | null {
+export function getErrorData(error: unknown): ErrorData | null {
   if (!(error instanceof ConvexError)) return null;
   // A nested function's data may arrive serialised, depending on the runtime.
   const data: unknown = typeof error.data === "string" ? parseJson(error.data) : error.data;
@@ -92,21 +91,21 @@ const BUSY = new RegExp(
 );
 
 /** The failure for a request that the platform had no capacity for; `null` for other errors. */
-export function overloadOf(error: unknown): ErrorData | null {
+export function getOverload(error: unknown): ErrorData | null {
   const message = error instanceof Error ? error.message : "";
   if (!BUSY.test(message)) return null;
   return { code: "overloaded", message: "The service is busy: try again shortly", retryAfterMs: BUSY_MS };
 }
 
 /** The message for a row or a log line; of an unexpected failure only its class: its message may hold what people wrote. */
-export function messageOf(error: unknown): string {
-  const failure = failureOf(error);
+export function getErrorMessage(error: unknown): string {
+  const failure = getErrorData(error);
   if (failure !== null) return failure.message;
   return error instanceof Error ? error.name : "an unexpected failure";
 }
 
 /** Where an unexpected failure was thrown, without its message: it may hold what a log must not. */
-export function stackOf(error: unknown): string | undefined {
+export function getStack(error: unknown): string | undefined {
   const frames =
     error instanceof Error ? error.stack?.split("\n").filter((line) => /^\s*at /.test(line)) : [];
   return frames
@@ -131,37 +130,20 @@ function parseJson(text: string): unknown {
 }
 
 /** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
-export function usedUp(what: string, retryAfterMs: number): AppError {
+export function limitExceeded(what: string, retryAfterMs: number): AppError {
   const said = what.charAt(0).toUpperCase() + what.slice(1);
-  return new AppError("rate_limited", `${said} is used up: there is more in ${inWords(retryAfterMs)}`, {
-    retryAfterMs,
-  });
+  return new AppError(
+    "rate_limited",
+    `${said} is used up: there is more in ${formatDuration(retryAfterMs)}`,
+    {
+      retryAfterMs,
+    },
+  );
 }
 
 /** A time, rounded up: `1 second`, `25 minutes`, `3 hours`. */
-export function inWords(ms: number): string {
-  if (ms >= 2 * HOUR) return many(Math.ceil(ms / HOUR), "hour");
-  if (ms >= 2 * MINUTE) return many(Math.ceil(ms / MINUTE), "minute");
-  return many(Math.max(1, Math.ceil(ms / SECOND)), "second");
-}
-
-/** By HTTP status, messages for users in place of those that only programs or the operator would understand. */
-const SPOKEN: Readonly<Record<number, string>> = {
-  405: "This address is for programs.",
-  500: "That does not work right now. The problem has been recorded.",
-  502: "A source that I need does not answer just now. Try again in a minute.",
-  503: "I am too busy just now. Try again in a minute.",
-};
-
-/** A failure in words for a person. A statement about their money is kept. */
-export function spokenFailure(status: number, message: string): string {
-  const words = SPOKEN[status];
-  if (words === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;
-  const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
-  return nothing === undefined ? words : `Nothing ${nothing}. ${words}`;
-}
-
-/** Why something was refused or failed, for the person in the chat. */
-export function reasonOf({ code, message }: { code: ErrorCode; message: string }): string {
-  return code === "paused" ? `${message}.` : spokenFailure(STATUS[code], message);
+export function formatDuration(ms: number): string {
+  if (ms >= 2 * HOUR) return formatCount(Math.ceil(ms / HOUR), "hour");
+  if (ms >= 2 * MINUTE) return formatCount(Math.ceil(ms / MINUTE), "minute");
+  return formatCount(Math.max(1, Math.ceil(ms / SECOND)), "second");
 }

@@ -1,4 +1,4 @@
-import { failureOf } from "./errors";
+import { getErrorData } from "./errors";
 
 type Fields = Record<string, string | number | boolean | null | undefined>;
 
@@ -17,7 +17,7 @@ function line(level: string, event: string, fields: Fields): string {
 }
 
 /** What a provider answers; `null` if it cannot be reached, which is logged. @throws what is no failure of a provider */
-export async function reached<Value>(
+export async function orNullIfDown<Value>(
   asking: Promise<Value>,
   event: string,
   level: "warn" | "error" = "warn",
@@ -25,7 +25,7 @@ export async function reached<Value>(
   try {
     return await asking;
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = getErrorData(error);
     if (failure === null) throw error;
     log[level](event, { reason: failure.message });
     return null;

@@ -8,7 +8,7 @@ export const DAY = 24 * HOUR;
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The start of the minute of `ms`: queries with the same minute as argument are answered from the cache. */
-export function wholeMinute(ms: number): number {
+export function startOfMinute(ms: number): number {
   return Math.floor(ms / MINUTE) * MINUTE;
 }
 
@@ -16,18 +16,18 @@ export function wholeMinute(ms: number): number {
  * Now, rounded to ten seconds, as an argument of queries. A query's own clock may be seconds late because the platform
  * caches answers; with a rounded argument, equal queries share the cache.
  */
-export function roundedNow(): number {
+export function getRoundedNow(): number {
   return Math.floor(Date.now() / (10 * SECOND)) * 10 * SECOND;
 }
 
 /** A time in epoch milliseconds as an ISO 8601 UTC string. */
-export function iso(epochMs: number): string {
+export function toIso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
 /** The UTC day of a time in epoch milliseconds: `2026-01-05`. */
-export function dayOf(ms: number): string {
-  return iso(ms).slice(0, "2026-01-05".length);
+export function toDay(ms: number): string {
+  return toIso(ms).slice(0, "2026-01-05".length);
 }
 
 /** Resolves after `ms` of the application's clock. Not for queries and mutations, in which the platform has no timers. */
@@ -36,7 +36,10 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /** A promise's value, or `null` if the deadline comes first. */
-export async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+export async function raceDeadline<Value>(
+  deadline: AbortSignal,
+  promise: Promise<Value>,
+): Promise<Value | null> {
   let end: () => void = () => undefined;
   const late = new Promise<null>((resolve) => (end = () => resolve(null)));
   if (deadline.aborted) end();
@@ -50,12 +53,12 @@ export async function within<Value>(deadline: AbortSignal, promise: Promise<Valu
 }
 
 /** The same for work that is given up at its deadline: then it throws the result of `late`. */
-export async function unlessLate<Value extends object>(
+export async function rejectWhenLate<Value extends object>(
   work: Promise<Value>,
   deadline: AbortSignal,
   late: () => Error,
 ): Promise<Value> {
-  const value = await within(deadline, work);
+  const value = await raceDeadline(deadline, work);
   if (value === null) throw late();
   return value;
 }
@@ -77,12 +80,12 @@ export function createPauses(first: number, growth = 1.25, longest = SECOND): ()
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** For people: `20 Nov 2026`. */
-export function date(epochMs: number): string {
+export function formatDate(epochMs: number): string {
   const day = new Date(epochMs);
   return `${day.getUTCDate()} ${MONTHS[day.getUTCMonth()] ?? ""} ${day.getUTCFullYear()}`;
 }
 
 /** For people: `20 Nov 2026, 15:30 UTC`. */
-export function dateTime(epochMs: number): string {
-  return `${date(epochMs)}, ${iso(epochMs).slice(11, 16)} UTC`;
+export function formatDateTime(epochMs: number): string {
+  return `${formatDate(epochMs)}, ${toIso(epochMs).slice(11, 16)} UTC`;
 }

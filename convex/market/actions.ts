@@ -1,80 +1,84 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/limits/callers";
-import { failureOf, messageOf } from "../lib/errors";
-import type { Fact } from "../lib/facts";
-import { log, reached } from "../lib/log";
-import { namesOf } from "../lib/money/coins";
-import { deadlines } from "../lib/outside/deadlines";
-import { takeNoted, counted, providerAction } from "../lib/outside/calls";
-import { turnsOf } from "../lib/outside/sourceTurns";
-import { renewal } from "../lib/cache";
-import { vPayer } from "../lib/tables";
-import { DAY, HOUR, iso, MINUTE, roundedNow } from "../lib/time";
+import type { BillingSubject } from "../platform/limits/callers";
+import { getErrorData, getErrorMessage } from "../lib/errors";
+import type { Fact } from "../figures/facts";
+import { log, orNullIfDown } from "../lib/log";
+import { indexNames } from "../lib/money/coins";
+import { deadlines } from "../platform/outside/deadlines";
+import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
+import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { defineRefresh } from "../platform/cache";
+import { vBillingSubject } from "../platform/tables";
+import { DAY, HOUR, toIso, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
 import { completeStructured } from "../providers/models/structure";
-import { gather } from "./collectors";
-import { coinsNamed, LISTS, QUOTES } from "./facts";
-import { findPrices, livePrice } from "./live";
+import { collectFacts } from "./collectors";
+import { findCoins, LISTS, QUOTES } from "./facts";
+import { findPrices, getLivePrice } from "./live";
 import {
-  bareSymbol,
+  parseBareSymbol,
   describeKnown,
   LIST_KEY,
   listIn,
-  snapshotQuestion,
-  tokenCheck,
-  tokenQuestion,
-  unknownToken,
+  buildSnapshotQuestion,
+  createTokenCheck,
+  buildTokenQuestion,
+  unknownTokenAnswer,
 } from "./questions";
 import type { MarketFigures, TokenAnswer } from "./shapes";
-import { knownCoins, marketView, written, type GatewayList } from "./snapshot";
-import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type Wanted } from "./tables";
+import { indexCoins, buildMarketView, writeSnapshot, type GatewayList } from "./snapshot";
+import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type CollectionRequest } from "./tables";
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
 /** Facts of an earlier refresh serve this long where a source fails. */
 const FACTS_GOOD_MS = 10 * MINUTE;
 /** The facts of the market, at most a minute old where their source answers; none of them is waited for long. */
-async function marketFacts(ctx: ActionCtx, more: readonly Wanted[] = []): Promise<Fact[]> {
-  const wanted = [QUOTES, ...LISTS, ...more];
-  await gather(ctx, wanted, { freshMs: MINUTE, waitMs: deadlines.grounding });
-  const query = { wanted, withinMs: FACTS_GOOD_MS, at: roundedNow() };
-  return (await ctx.runQuery(internal.market.facts.latest, query)).facts;
+async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[] = []): Promise<Fact[]> {
+  const requested = [QUOTES, ...LISTS, ...more];
+  await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
+  const query = { wanted: requested, withinMs: FACTS_GOOD_MS, at: getRoundedNow() };
+  return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 
 /** The gateway's list as it was last given; `null` if it is too old. */
 async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
-  return listIn(await ctx.runQuery(internal.lib.cache.answer, { key: LIST_KEY }));
+  return listIn(await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: LIST_KEY }));
 }
 
 /** Asks the gateway for its list, and keeps it. @throws AppError `upstream` */
-async function askForList(ctx: ActionCtx, facts: readonly Fact[], payer: Payer): Promise<GatewayList> {
-  const live = describeKnown(knownCoins(facts));
-  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value } = await completeStructured(ctx, snapshotQuestion(iso(Date.now()), live), patience);
-  await ctx.runMutation(internal.lib.cache.keep, { key: LIST_KEY, body: JSON.stringify(value) });
+async function askForList(
+  ctx: ActionCtx,
+  facts: readonly Fact[],
+  billTo: BillingSubject,
+): Promise<GatewayList> {
+  const live = describeKnown(indexCoins(facts));
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
+  const { value } = await completeStructured(ctx, buildSnapshotQuestion(toIso(Date.now()), live), options);
+  await ctx.runMutation(internal.platform.cache.storeAnswer, { key: LIST_KEY, body: JSON.stringify(value) });
   return value;
 }
 
-const unfilled = () => new Error("The gateway's list does not fill the market");
+const unfilledListError = () => new Error("The gateway's list does not fill the market");
 
 /**
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
  * sources do not cover the market, otherwise after it, for the time when they do not.
  */
-export const renew = renewal({}, async (ctx, { payer }): Promise<string> => {
-  const [facts, list] = await Promise.all([marketFacts(ctx), keptList(ctx)]);
-  const covered = written(facts, list);
-  const body = covered ?? written(facts, await askForList(ctx, facts, payer));
-  if (body === null) throw unfilled();
+export const renew = defineRefresh({}, async (ctx, { billTo }): Promise<string> => {
+  const [facts, list] = await Promise.all([readMarketFacts(ctx), keptList(ctx)]);
+  const covered = writeSnapshot(facts, list);
+  const body = covered ?? writeSnapshot(facts, await askForList(ctx, facts, billTo));
+  if (body === null) throw unfilledListError();
   if (covered !== null && list === null)
-    await ctx.scheduler.runAfter(0, internal.market.actions.renewList, { payer });
+    await ctx.scheduler.runAfter(0, internal.market.actions.renewList, { billTo });
   return body;
 });
 
-export const renewList = providerAction({ payer: vPayer }, async (ctx, { payer }) => {
-  await reached(askForList(ctx, await marketFacts(ctx), payer), "market.without a list");
+export const renewList = defineProviderAction({ billTo: vBillingSubject }, async (ctx, { billTo }) => {
+  await orNullIfDown(askForList(ctx, await readMarketFacts(ctx), billTo), "market.without a list");
 });
 
 /**
@@ -86,50 +90,56 @@ export const renewList = providerAction({ payer: vPayer }, async (ctx, { payer }
 export async function askForMarket(
   ctx: ActionCtx,
   focus: string,
-  payer: Payer,
+  billTo: BillingSubject,
 ): Promise<MarketFigures & { raw: string }> {
-  const own: Wanted[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
-  const [facts, kept] = await Promise.all([marketFacts(ctx, own), keptList(ctx)]);
-  const list = kept ?? (await askForList(ctx, facts, payer));
-  const figures = marketView(facts, list);
-  if (figures === null) throw unfilled();
+  const ownRequests: CollectionRequest[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
+  const [facts, kept] = await Promise.all([readMarketFacts(ctx, ownRequests), keptList(ctx)]);
+  const list = kept ?? (await askForList(ctx, facts, billTo));
+  const figures = buildMarketView(facts, list);
+  if (figures === null) throw unfilledListError();
   return { ...figures, raw: JSON.stringify(list) };
 }
 
 /** Asks the gateway, with what the sources know; its figures are the sources'. */
-export const writeAnswer = renewal({ question: v.string() }, async (ctx, wish): Promise<string> => {
-  const { question, payer } = wish;
-  const subject = bareSymbol(question);
-  const facts = await marketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
-  const known = knownCoins(facts);
+export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, wish): Promise<string> => {
+  const { question, billTo } = wish;
+  const subject = parseBareSymbol(question);
+  const facts = await readMarketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
+  const coins = indexCoins(facts);
   const now = Date.now();
-  const check = tokenCheck(question, facts, known, now);
+  const check = createTokenCheck(question, facts, coins, now);
   const context = {
     question,
-    nowIso: iso(now),
-    live: describeKnown(known, coinsNamed(question, namesOf(facts))),
+    nowIso: toIso(now),
+    live: describeKnown(coins, findCoins(question, indexNames(facts))),
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
-  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value, model } = await completeStructured(ctx, tokenQuestion(context, check), patience);
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
+  const { value, model } = await completeStructured(ctx, buildTokenQuestion(context, check), options);
   const { token, observedAt } = check.figures(value.token);
-  const words = check.mended(value).answer;
-  const answer = token === null ? `${unknownToken(question)} ${words}` : words;
-  const told = { token, answer, model, priceSource: token?.source ?? null, fetchedAt: iso(observedAt) };
-  return JSON.stringify(told satisfies TokenAnswer);
+  const text = check.mended(value).answer;
+  const answer = token === null ? `${unknownTokenAnswer(question)} ${text}` : text;
+  const tokenAnswer = {
+    token,
+    answer,
+    model,
+    priceSource: token?.source ?? null,
+    fetchedAt: toIso(observedAt),
+  };
+  return JSON.stringify(tokenAnswer satisfies TokenAnswer);
 });
 
 /** The live price by hand: `npx convex run --prod market/actions:price '{"token":"ETH"}'`. */
 export const price = internalAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: counted((ctx, { token }: { token: PricedToken }) => livePrice(ctx, token)),
+  handler: withUsage((ctx, { token }: { token: PricedToken }) => getLivePrice(ctx, token)),
 });
 
 /** Takes one sample of each token, with one call to the chain for all. */
-export const sample = providerAction({}, async (ctx) => {
+export const takeSamples = defineProviderAction({}, async (ctx) => {
   const { found, failures } = await findPrices(PRICED_TOKENS);
-  await ctx.runMutation(internal.market.samples.storeAll, { samples: found, noted: takeNoted() });
+  await ctx.runMutation(internal.market.samples.storeAll, { samples: found, usage: takeUsage() });
   if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
   for (const token of PRICED_TOKENS) {
     if (!found.some((one) => one.token === token)) log.error("prices.no sample", { token });
@@ -137,17 +147,17 @@ export const sample = providerAction({}, async (ctx) => {
 });
 
 /** Stores the hours of the last day as the exchange has them, so that prices have a past from the first start on; the next tick asks again. */
-export const learnDay = providerAction({}, async (ctx) => {
+export const learnLastDay = defineProviderAction({}, async (ctx) => {
   const now = Date.now();
   for (const token of PRICED_TOKENS) {
     const range = { step: HOUR, from: now - DAY - 2 * HOUR, to: now };
     try {
-      const candles = await askCandles(turnsOf(ctx), token, range, deadlines.price);
+      const candles = await askCandles(limitSourceRate(ctx), token, range, deadlines.price);
       const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
       await ctx.runMutation(internal.market.samples.storeHours, { token, source: "coinbase", closes });
     } catch (error) {
-      if (failureOf(error) === null) throw error;
-      log.warn("prices.day is not known", { token, reason: messageOf(error) });
+      if (getErrorData(error) === null) throw error;
+      log.warn("prices.day is not known", { token, reason: getErrorMessage(error) });
     }
   }
 });

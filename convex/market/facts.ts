@@ -1,43 +1,43 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { claimRefresh, findRefresh, finishRefresh } from "../lib/cache";
-import { change } from "../lib/changes";
-import { KINDS, vFact, type Fact, type Kind } from "../lib/facts";
-import { mentionsIn, type Names, isMajor, symbolIn } from "../lib/money/coins";
-import { namesIn } from "../lib/records";
-import { plain } from "../lib/text/sentences";
+import { claimRefresh, findRefresh, finishRefresh } from "../platform/cache";
+import { defineMutation } from "../platform/changes";
+import { KINDS, vFact, type Fact, type Kind } from "../figures/facts";
+import { findMentions, type Names, isMajor, resolveSymbol } from "../lib/money/coins";
+import { listKeys } from "../lib/objects";
+import { normalizeText } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
-import { vWanted, type Collector, type Wanted } from "./tables";
+import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
 
 /** Facts as they are collected and stored, and what they say of coins. */
-
 const SLOT_MS = 30 * MINUTE;
 
 /** The start of a moment's half hour; epoch ms. */
-export const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
+export const toHalfHour = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
 
-export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:${subject}`;
+export const toCollectionKey = ({ collector, subject }: CollectionRequest): string =>
+  `${collector}:${subject}`;
 
 /** How long a source's facts cannot change, so that it is not asked again earlier; the others every minute. */
 const GOOD_FOR_MS: Partial<Record<Collector, number>> = { trending: 5 * MINUTE, news: 15 * MINUTE };
 const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
 
 /** Live prices of the majors, by every source of them. */
-export const QUOTES: Wanted = { collector: "quotes", subject: "" };
+export const QUOTES: CollectionRequest = { collector: "quotes", subject: "" };
 
 /** What is collected for everybody, whatever the focus. */
 export const LISTS = [
   { collector: "markets", subject: "" },
   { collector: "trending", subject: "" },
-] as const satisfies readonly Wanted[];
+] as const satisfies readonly CollectionRequest[];
 
 /** Figures of one source about one subject at one time. */
-type Saying = Omit<Fact, "kind" | "value"> & { values: Partial<Record<Kind, Fact["value"]>> };
+type StoredFacts = Omit<Fact, "kind" | "value"> & { values: Partial<Record<Kind, Fact["value"]>> };
 
 /** Facts in their stored form: those of one source about one subject together. */
-export function storedForm(facts: readonly Fact[]): string {
-  const sayings: Saying[] = [];
+export function encodeFacts(facts: readonly Fact[]): string {
+  const sayings: StoredFacts[] = [];
   for (const { kind, value, ...by } of facts) {
     const last = sayings.at(-1);
     const isSame = (["subject", "observedAt", "source", "url", "id"] as const).every(
@@ -50,42 +50,46 @@ export function storedForm(facts: readonly Fact[]): string {
 }
 
 /** The facts of a row. */
-export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
-  // Written by `storedForm` alone.
+export function decodeFacts({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
+  // Written by `encodeFacts` alone.
   const sayings: unknown = JSON.parse(facts);
   if (!areSayings(sayings)) throw new Error("A row of facts holds a list");
   return sayings.flatMap(({ values, ...by }) =>
-    namesIn(KINDS).flatMap((kind): Fact[] => {
+    listKeys(KINDS).flatMap((kind): Fact[] => {
       const value = values[kind];
       return value === undefined ? [] : [{ ...by, kind, value }];
     }),
   );
 }
 
-function areSayings(stored: unknown): stored is Saying[] {
+function areSayings(stored: unknown): stored is StoredFacts[] {
   return Array.isArray(stored);
 }
 
 /** The latest facts of a collection, of the half hours up to the one `at` is in. */
-async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
+async function findLatest(
+  ctx: QueryCtx,
+  wanted: CollectionRequest,
+  at = Date.now(),
+): Promise<Doc<"facts"> | null> {
   return ctx.db
     .query("facts")
-    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).lte("slot", slotOf(at)))
+    .withIndex("by_key", (q) => q.eq("key", toCollectionKey(wanted)).lte("slot", toHalfHour(at)))
     .order("desc")
     .first();
 }
 
-export const vStanding = v.object({ facts: v.array(vFact), absent: v.array(vWanted) });
+export const vFactsAt = v.object({ facts: v.array(vFact), absent: v.array(vCollectionRequest) });
 
 /** The facts of these collections as of `at` (epoch ms), and the collections without facts in the `withinMs` before. */
-export async function standing(
+export async function getFactsAt(
   ctx: QueryCtx,
-  { wanted, withinMs, at }: { wanted: readonly Wanted[]; withinMs: number; at: number },
-): Promise<Infer<typeof vStanding>> {
+  { wanted, withinMs, at }: { wanted: readonly CollectionRequest[]; withinMs: number; at: number },
+): Promise<Infer<typeof vFactsAt>> {
   const rows = await Promise.all(
     wanted.map(async (one) => {
-      const row = await latestOf(ctx, one, at);
-      return { one, facts: row === null || at - row.collectedAt > withinMs ? null : factsIn(row) };
+      const row = await findLatest(ctx, one, at);
+      return { one, facts: row === null || at - row.collectedAt > withinMs ? null : decodeFacts(row) };
     }),
   );
   return {
@@ -102,61 +106,69 @@ function ofOneCoin(facts: readonly Fact[]): Fact[] {
 }
 
 /** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */
-export function coinsNamed(words: string, names: Names): string[] {
-  const text = plain(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
-    const [upper, symbol] = [word.toUpperCase(), symbolIn(word)];
+export function findCoins(words: string, names: Names): string[] {
+  const text = normalizeText(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
+    const [upper, symbol] = [word.toUpperCase(), resolveSymbol(word)];
     return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
   });
-  const named = mentionsIn(text, names).map(symbolIn);
-  return [...new Set(named)].filter((subject) => subject !== "BASE");
+  const found = findMentions(text, names).map(resolveSymbol);
+  return [...new Set(found)].filter((subject) => subject !== "BASE");
 }
 
 /**
  * The symbol of a token among facts: its own, or that of the coin with this name; words such as "Coin" may be left out
  * or added: `Pepe Coin` is Pepe.
  */
-export function symbolAmong(facts: readonly Fact[], name: string): string | null {
-  return symbolNamed(facts, name) ?? symbolNamed(facts, name.replace(/ (?:COIN|TOKEN)$/, ""));
+export function findSymbol(facts: readonly Fact[], name: string): string | null {
+  return findSymbolByName(facts, name) ?? findSymbolByName(facts, name.replace(/ (?:COIN|TOKEN)$/, ""));
 }
 
-function symbolNamed(facts: readonly Fact[], words: string): string | null {
+function findSymbolByName(facts: readonly Fact[], words: string): string | null {
   if (facts.some(({ subject }) => subject === words)) return words;
-  const name = bareName(words);
-  const named = facts.find(
+  const name = normalizeName(words);
+  const found = facts.find(
     ({ kind, value }) =>
-      kind === "name" && typeof value === "string" && name !== "" && bareName(value) === name,
+      kind === "name" && typeof value === "string" && name !== "" && normalizeName(value) === name,
   );
-  return named?.subject ?? null;
+  return found?.subject ?? null;
 }
 
-export const bareName = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
+export const normalizeName = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
 /** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
-export async function listedSymbol(ctx: QueryCtx, name: string, now = Date.now()): Promise<string | null> {
-  return symbolAmong((await standing(ctx, { wanted: LISTS, withinMs: Infinity, at: now })).facts, name);
+export async function findListedSymbol(
+  ctx: QueryCtx,
+  name: string,
+  now = Date.now(),
+): Promise<string | null> {
+  return findSymbol((await getFactsAt(ctx, { wanted: LISTS, withinMs: Infinity, at: now })).facts, name);
 }
 
 /** Longer than the longest wait for a collector. */
 const LEASE_MS = MINUTE;
+
 /** How long a source is left alone after a failure. */
 const REST_MS = MINUTE;
 
-/** The key of a collection in `lib/cache`. */
-const refreshKey = (wanted: Wanted): string => `facts:${keyOf(wanted)}`;
+/** The key of a collection in `platform/cache`. */
+const refreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
 
 /** What has to be waited for: collections that are now the caller's, and those of others. */
-export const claim = internalMutation({
-  args: { wanted: v.array(vWanted), freshMs: v.number() },
-  returns: v.object({ mine: v.array(vWanted), others: v.array(vWanted.extend({ key: v.string() })) }),
+export const claimCollections = internalMutation({
+  args: { wanted: v.array(vCollectionRequest), freshMs: v.number() },
+  returns: v.object({
+    mine: v.array(vCollectionRequest),
+    others: v.array(vCollectionRequest.extend({ key: v.string() })),
+  }),
   handler: async (ctx, { wanted, freshMs }) => {
     const now = Date.now();
-    const mine: Wanted[] = [];
-    const others: (Wanted & { key: string })[] = [];
+    const mine: CollectionRequest[] = [];
+    const others: (CollectionRequest & { key: string })[] = [];
     for (const one of wanted) {
       // The facts themselves are long: they are not read if their refresh shows when they were collected.
       const key = refreshKey(one);
       const found = await findRefresh(ctx, key);
-      const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
+      const at = found?.doneAt ?? (await findLatest(ctx, one))?.collectedAt ?? 0;
       if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
       if (await claimRefresh(ctx, key, LEASE_MS)) mine.push(one);
       else others.push({ ...one, key });
@@ -166,25 +178,30 @@ export const claim = internalMutation({
 });
 
 /** Ends the claims of collections that were finished together: with facts, or with why there are none. */
-export const store = change(
-  { outcomes: v.array(v.object({ claim: vWanted, result: v.union(v.array(vFact), v.string()) })) },
+export const storeFacts = defineMutation(
+  { outcomes: v.array(v.object({ claim: vCollectionRequest, result: v.union(v.array(vFact), v.string()) })) },
   async (ctx, { outcomes }) => {
     for (const { claim: one, result } of outcomes) {
       const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
       await finishRefresh(ctx, refreshKey(one), failure);
       if (typeof result === "string") continue;
       const now = Date.now();
-      const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: storedForm(result) };
-      const stored = await latestOf(ctx, one);
+      const row = {
+        key: toCollectionKey(one),
+        slot: toHalfHour(now),
+        collectedAt: now,
+        facts: encodeFacts(result),
+      };
+      const stored = await findLatest(ctx, one);
       if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
       else await ctx.db.replace("facts", stored._id, row);
     }
   },
 );
 
-/** `standing` for actions. */
-export const latest = internalQuery({
-  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.number() },
-  returns: vStanding,
-  handler: standing,
+/** `getFactsAt` for actions. */
+export const readFactsAt = internalQuery({
+  args: { wanted: v.array(vCollectionRequest), withinMs: v.number(), at: v.number() },
+  returns: vFactsAt,
+  handler: getFactsAt,
 });

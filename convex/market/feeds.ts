@@ -3,7 +3,7 @@
  * and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
  */
 
-export const FEEDS = {
+export const PRICE_FEEDS = {
   ETH: { address: "0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70", heartbeatSeconds: 1_200 },
   BTC: { address: "0x64c911996D3c6aC71f9b455B1E8E7266BcbD848F", heartbeatSeconds: 1_200 },
   USDC: { address: "0x7e860098F58bBFC8648a4311b374B1D669a2bc6B", heartbeatSeconds: 86_400 },
@@ -11,7 +11,7 @@ export const FEEDS = {
   DAI: { address: "0x591e79239a7d679378eC8c847e5038150364C78F", heartbeatSeconds: 86_400 },
 } as const;
 
-export type FeedName = keyof typeof FEEDS;
+export type FeedName = keyof typeof PRICE_FEEDS;
 
 const SEQUENCER_FEED = "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433";
 
@@ -29,39 +29,39 @@ const SEQUENCER_GRACE_SECONDS = 3_600;
 export type Round = { answer: bigint; updatedAt: bigint };
 
 /** The price in USD with 8 decimals, or `null` if the round is stale, from the future, or not a price. */
-export function feedPrice(feed: FeedName, round: Round | null, nowMs: number): bigint | null {
+export function getFeedPrice(feed: FeedName, round: Round | null, nowMs: number): bigint | null {
   if (round === null || round.answer <= 0n || round.updatedAt <= 0n) return null;
   const age = Math.floor(nowMs / 1000) - Number(round.updatedAt);
   if (age < -SKEW_SECONDS) return null;
-  return age <= FEEDS[feed].heartbeatSeconds + HEARTBEAT_MARGIN_SECONDS ? round.answer : null;
+  return age <= PRICE_FEEDS[feed].heartbeatSeconds + HEARTBEAT_MARGIN_SECONDS ? round.answer : null;
 }
 
 /** Whether the chain's sequencer is up, and has been for the grace period. `startedAt`: epoch seconds. */
-export function sequencerIsUp(status: { answer: bigint; startedAt: bigint } | null, nowMs: number): boolean {
+export function isSequencerUp(status: { answer: bigint; startedAt: bigint } | null, nowMs: number): boolean {
   if (status === null || status.answer !== 0n || status.startedAt <= 0n) return false;
   return Math.floor(nowMs / 1000) - Number(status.startedAt) > SEQUENCER_GRACE_SECONDS;
 }
 
 /** What to read for the live prices of some feeds. */
-export function feedAddresses(feeds: readonly FeedName[]) {
-  return [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
+export function listFeedAddresses(feeds: readonly FeedName[]) {
+  return [SEQUENCER_FEED, ...feeds.map((feed) => PRICE_FEEDS[feed].address)] as const;
 }
 
 type Status = Round & { startedAt: bigint };
 
 /**
- * Live prices in USD with 8 decimals, from rounds in the order of `feedAddresses`. A stale feed has none, and while the
+ * Live prices in USD with 8 decimals, from rounds in the order of `listFeedAddresses`. A stale feed has none, and while the
  * sequencer cannot be trusted no feed has.
  */
-export function livePrices<Feed extends FeedName>(
+export function computeLivePrices<Feed extends FeedName>(
   feeds: readonly Feed[],
   [sequencer, ...rounds]: readonly (Status | null)[],
   nowMs: number,
 ): ReadonlyMap<Feed, bigint> {
-  if (!sequencerIsUp(sequencer ?? null, nowMs)) return new Map();
+  if (!isSequencerUp(sequencer ?? null, nowMs)) return new Map();
   return new Map(
     feeds.flatMap((feed, i) => {
-      const price = feedPrice(feed, rounds[i] ?? null, nowMs);
+      const price = getFeedPrice(feed, rounds[i] ?? null, nowMs);
       return price === null ? [] : [[feed, price] as const];
     }),
   );

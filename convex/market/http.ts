@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME, text, wholeNumberOr, withAliases } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { questionKey, readThrough } from "../lib/cache";
-import { iso, SECOND } from "../lib/time";
+import { getErrorData } from "../lib/errors";
+import { EXAMPLE_TIME, requiredText, wholeNumberWithDefault, withAliases } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { hashQuestion, readThrough } from "../platform/cache";
+import { toIso, SECOND } from "../lib/time";
 import { marketSnapshot, tokenAnswer } from "./shapes";
 import { MARKET_KEY } from "./snapshot";
 import { readPrices, shownPrices } from "./views";
@@ -29,7 +29,7 @@ const errors = {
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
 
-const market: MountedEndpoint = endpoint({
+const market: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/market",
   summary: "Live market snapshot: key prices, trending coins, top 20.",
@@ -74,19 +74,19 @@ const market: MountedEndpoint = endpoint({
         ...cached,
         caller,
         key: MARKET_KEY,
-        begin: () => ctx.runMutation(internal.market.snapshot.begin, { caller }),
+        begin: () => ctx.runMutation(internal.market.snapshot.startSnapshotRefresh, { caller }),
       });
       return marketSnapshot.parse(JSON.parse(body));
     } catch (error) {
-      if (failureOf(error)?.code !== "upstream") throw error;
-      const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
+      if (getErrorData(error)?.code !== "upstream") throw error;
+      const stored = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: MARKET_KEY });
       if (stored === null) throw error;
       return marketSnapshot.parse(JSON.parse(stored.body));
     }
   },
 });
 
-const tokenQuestion: MountedEndpoint = endpoint({
+const tokenQuestion: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/token",
   summary: "Figures of one token and an answer to a question about it.",
@@ -108,22 +108,22 @@ const tokenQuestion: MountedEndpoint = endpoint({
   input: withAliases(
     { token: "question" },
     z.object({
-      question: text(1_000).describe(
+      question: requiredText(1_000).describe(
         "Token name or ticker, or a question about it; token is another name for it.",
       ),
     }),
   ),
   returns: tokenAnswer.extend({ question: z.string() }),
   handler: async (ctx, { question }, { caller }) => {
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if (asksForKey(question)) {
-      const none = { token: null, priceSource: null, model: "none", fetchedAt: iso(Date.now()) };
+    const { isKeyRequest, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    if (isKeyRequest(question)) {
+      const none = { token: null, priceSource: null, model: "none", fetchedAt: toIso(Date.now()) };
       return { question, answer: SECURITY_MESSAGE, ...none };
     }
     const { body } = await readThrough(ctx, {
       ...cached,
       caller,
-      key: `token:${questionKey(question)}`,
+      key: `token:${hashQuestion(question)}`,
       begin: () => ctx.runMutation(internal.market.snapshot.beginAnswer, { question, caller }),
     });
     return { question, ...tokenAnswer.parse(JSON.parse(body)) };
@@ -133,7 +133,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
 const MAX_HOURS = 720;
 const DEFAULT_HOURS = 48;
 
-const prices: MountedEndpoint = endpoint({
+const prices: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/prices",
   summary: "Measured prices of BTC and ETH, and the service's own hourly history of them.",
@@ -156,7 +156,7 @@ const prices: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    hours: wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+    hours: wholeNumberWithDefault(DEFAULT_HOURS, 1, MAX_HOURS).describe(
       `How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
     ),
   }),

@@ -1,20 +1,20 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { AppError, messageOf } from "../lib/errors";
+import { AppError, getErrorMessage } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import { COIN_IDS, type Major } from "../lib/money/coins";
-import { deadlines } from "../lib/outside/deadlines";
+import { deadlines } from "../platform/outside/deadlines";
 import { readRounds } from "../providers/chain/accounts";
 import { askTrade } from "../providers/data/coinbase";
 import { askCoins } from "../providers/data/coingecko";
-import { FEED_DECIMALS, feedAddresses, feedPrice, sequencerIsUp, type FeedName } from "./feeds";
+import { FEED_DECIMALS, listFeedAddresses, getFeedPrice, isSequencerUp, type FeedName } from "./feeds";
 import { PRICE_SOURCES, type Price, type PricedToken, type PriceSource } from "./tables";
 
 /** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. No model is asked. */
 
 /** `observedAt` is the source's own time, in epoch ms. */
-export type Quote = { usd: number; observedAt: number };
-type MajorQuote = Quote & { symbol: Major };
+export type PriceQuote = { usd: number; observedAt: number };
+type MajorQuote = PriceQuote & { symbol: Major };
 
 /**
  * The live prices of some feeds, in one call.
@@ -23,16 +23,16 @@ type MajorQuote = Quote & { symbol: Major };
 export async function readFeeds<Feed extends FeedName>(
   feeds: readonly Feed[],
   timeoutMs: number,
-): Promise<Partial<Record<Feed, Quote>>> {
-  const [sequencer, ...rounds] = await readRounds(feedAddresses(feeds), timeoutMs);
+): Promise<Partial<Record<Feed, PriceQuote>>> {
+  const [sequencer, ...rounds] = await readRounds(listFeedAddresses(feeds), timeoutMs);
   const now = Date.now();
-  if (!sequencerIsUp(sequencer ?? null, now)) {
+  if (!isSequencerUp(sequencer ?? null, now)) {
     throw new AppError("upstream", "The price feeds cannot be used: the chain's sequencer is not up");
   }
-  const quotes: Partial<Record<Feed, Quote>> = {};
+  const quotes: Partial<Record<Feed, PriceQuote>> = {};
   for (const [index, feed] of feeds.entries()) {
     const round = rounds[index] ?? null;
-    const price = feedPrice(feed, round, now);
+    const price = getFeedPrice(feed, round, now);
     if (round === null || price === null) continue;
     const usd = Number(formatUnits(price, FEED_DECIMALS));
     quotes[feed] = { usd, observedAt: Number(round.updatedAt) * 1_000 };
@@ -44,7 +44,7 @@ export async function readFeeds<Feed extends FeedName>(
  * One source's live prices of some coins; those that it does not know are left out.
  * @throws AppError `upstream` if there is not one price.
  */
-export async function quotesOf(
+export async function askQuotes(
   source: PriceSource,
   symbols: readonly Major[],
   timeoutMs: number,
@@ -67,15 +67,15 @@ export async function quotesOf(
       symbols.filter((symbol) => COIN_IDS[symbol] === id).map((symbol) => ({ symbol, usd, observedAt })),
     );
   }
-  const asked = symbols.map(async (symbol) => ({ symbol, ...(await askTrade(null, symbol, timeoutMs)) }));
-  const settled = await Promise.allSettled(asked);
-  const found = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const failed = settled.find((one) => one.status === "rejected");
+  const requests = symbols.map(async (symbol) => ({ symbol, ...(await askTrade(null, symbol, timeoutMs)) }));
+  const results = await Promise.allSettled(requests);
+  const found = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = results.find((one) => one.status === "rejected");
   if (found.length === 0 && failed !== undefined) throw failed.reason;
   return found;
 }
 
-export type Found<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };
+export type FoundPrice<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };
 
 /**
  * Prices from the first source that knows each.
@@ -85,14 +85,14 @@ export type Found<Coin extends Major = PricedToken> = Omit<Price, "token" | "tak
 export async function findPrices<Coin extends Major>(
   coins: readonly Coin[],
   since = 0,
-): Promise<{ found: Found<Coin>[]; failures: string[] }> {
-  const found: Found<Coin>[] = [];
+): Promise<{ found: FoundPrice<Coin>[]; failures: string[] }> {
+  const found: FoundPrice<Coin>[] = [];
   const failures: string[] = [];
   let missing = [...coins];
   for (const source of PRICE_SOURCES) {
     if (missing.length === 0) break;
     try {
-      const quotes = await quotesOf(source, missing, deadlines.price);
+      const quotes = await askQuotes(source, missing, deadlines.price);
       const live = missing.flatMap((token) =>
         quotes
           .filter(({ symbol, observedAt }) => symbol === token && observedAt >= since)
@@ -102,7 +102,7 @@ export async function findPrices<Coin extends Major>(
       missing = missing.filter((token) => !live.some((one) => one.token === token));
       if (missing.length > 0) failures.push(`${source} has no price of ${missing.join(", ")}`);
     } catch (error) {
-      failures.push(messageOf(error));
+      failures.push(getErrorMessage(error));
     }
   }
   return { found, failures };
@@ -115,15 +115,18 @@ export async function findPrices<Coin extends Major>(
  * are written every 20 minutes while they move little), so that an exchange's is taken.
  * @throws AppError `upstream` naming what failed if none of them answers.
  */
-export async function livePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {
-  const young: Price | null = await ctx.runQuery(internal.market.samples.young, { token, now: Date.now() });
+export async function getLivePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {
+  const young: Price | null = await ctx.runQuery(internal.market.samples.getYoungSample, {
+    token,
+    now: Date.now(),
+  });
   if (young !== null && young.observedAt >= since) return young;
   const { found, failures } = await findPrices([token], since);
   const [best] = found;
   if (best === undefined) {
     throw new AppError("upstream", `No source has a live price of ${token}: ${failures.join("; ")}`);
   }
-  const kept: Price = await ctx.runMutation(internal.market.samples.store, best);
+  const kept: Price = await ctx.runMutation(internal.market.samples.storeSample, best);
   // A sample that is recent enough for other uses may have prevented this one from being stored.
   return kept.observedAt >= since ? kept : { ...best, takenAt: Date.now() };
 }

@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { leftoverProblem, settle } from "../lib/figures/settle";
-import { counted, ledgerOf, sourceOfFact, type Ledger } from "../lib/figures/ledger";
-import { text } from "../lib/answers";
-import { factsOf, type Fact } from "../lib/facts";
-import { namesOf } from "../lib/money/coins";
+import { describeLeftovers, resolveFigures } from "../figures/placeholders";
+import { numberSources, buildCitationIndex, toSource, type CitationIndex } from "../figures/citations";
+import { shortText } from "../lib/answers";
+import { buildFacts, type Fact } from "../figures/facts";
+import { indexNames } from "../lib/money/coins";
 import { MINUTE } from "../lib/time";
-import type { Question } from "../providers/models/structure";
-import { coinsNamed } from "./facts";
+import type { StructuredQuestion } from "../providers/models/structure";
+import { findCoins } from "./facts";
 import { askedRows, type AskedFigures, type TokenFigures } from "./shapes";
-import { figuresOf, sameCoin, type Coin, type GatewayList } from "./snapshot";
+import { getTokenFigures, findSameCoin, type Coin, type GatewayList } from "./snapshot";
 
 /** The questions to the gateway, and what its answers may state: figures are the sources', the rest is marked. Pure. */
 
@@ -32,7 +32,7 @@ function byRank<Item extends { rank: number }>(items: Item[]): Item[] {
   return items.toSorted((a, b) => a.rank - b.rank);
 }
 
-/** Where the gateway's list is kept (`lib/cache`), and how long before it is asked again. */
+/** Where the gateway's list is kept (`platform/cache`), and how long before it is asked again. */
 export const LIST_KEY = "market:list";
 const LIST_MS = 10 * MINUTE;
 
@@ -43,7 +43,7 @@ export function listIn(stored: { fetchedAt: number; body: string } | null): Gate
 }
 
 /** The market as the gateway knows it. @param live Live prices, in one line. */
-export function snapshotQuestion(nowIso: string, live: string | null) {
+export function buildSnapshotQuestion(nowIso: string, live: string | null) {
   return {
     name: "market_snapshot",
     system:
@@ -55,7 +55,7 @@ export function snapshotQuestion(nowIso: string, live: string | null) {
       (live === null ? "" : `\nLive prices from price feeds and exchanges, which yours must equal: ${live}.`),
     maxTokens: 4_000,
     shape: gatewayList,
-  } satisfies Question<z.ZodType>;
+  } satisfies StructuredQuestion<z.ZodType>;
 }
 
 const tokenAnswerShape = z.object({
@@ -64,7 +64,7 @@ const tokenAnswerShape = z.object({
     .describe(
       "the figures of the token that the question is about, or of the first one if it names several; null if it names no token that trades",
     ),
-  answer: text(4_000).describe("two to five sentences, on every token that the question names"),
+  answer: shortText(4_000).describe("two to five sentences, on every token that the question names"),
 });
 
 type TokenAnswer = z.output<typeof tokenAnswerShape>;
@@ -80,7 +80,7 @@ type TokenContext = {
 };
 
 /** @param check What is wrong with an answer, and the answer without it. */
-export function tokenQuestion({ question, nowIso, live, searched }: TokenContext, check: TokenCheck) {
+export function buildTokenQuestion({ question, nowIso, live, searched }: TokenContext, check: TokenCheck) {
   return {
     name: "token_answer",
     system:
@@ -101,7 +101,7 @@ export function tokenQuestion({ question, nowIso, live, searched }: TokenContext
     shape: tokenAnswerShape,
     demands: check.problem,
     mend: check.mended,
-  } satisfies Question<typeof tokenAnswerShape>;
+  } satisfies StructuredQuestion<typeof tokenAnswerShape>;
 }
 
 /**
@@ -113,7 +113,7 @@ export function describeKnown(
   named: readonly string[] = [],
 ): string | null {
   const coins = [...known.values()].map(({ symbol, usd, change24h, size }) => {
-    const change = change24h === null ? [] : [`${signed(change24h)} % over 24 hours`];
+    const change = change24h === null ? [] : [`${formatChange(change24h)} % over 24 hours`];
     const sizes =
       size === null || !named.includes(symbol)
         ? []
@@ -129,19 +129,19 @@ export function describeKnown(
 }
 
 /** The symbol that a question consists of: `$pepe`, `BTC/USDT`, `eth?`. */
-export function bareSymbol(question: string): string | null {
+export function parseBareSymbol(question: string): string | null {
   const [, symbol] =
     /^\s*\$?([\p{L}\p{N}.-]{1,20}?)(?:[/-](?:USDT?|USDC|EUR))?[\s?!.]*$/iu.exec(question) ?? [];
   return symbol?.toUpperCase() ?? null;
 }
 
-type TokenCheck = ReturnType<typeof tokenCheck>;
+type TokenCheck = ReturnType<typeof createTokenCheck>;
 
 const NOTHING_PROVEN = "No source has the figures that would answer this.";
 
 /** What an answer without a token begins with. */
-export function unknownToken(question: string): string {
-  const bare = bareSymbol(question);
+export function unknownTokenAnswer(question: string): string {
+  const bare = parseBareSymbol(question);
   if (bare === null) return "The question names no token that a source knows.";
   return `No source that answered knows the token ${bare}: name it by its symbol, such as BTC.`;
 }
@@ -149,24 +149,25 @@ export function unknownToken(question: string): string {
 const UNCITED = { isUncited: true, isBare: true } as const;
 
 /** What the answer to a question may say, by what the sources know. @param now Epoch ms. */
-export function tokenCheck(
+export function createTokenCheck(
   question: string,
   facts: readonly Fact[],
   known: ReadonlyMap<string, Coin>,
   now: number,
 ) {
-  const bare = bareSymbol(question);
-  const [asked = null] = [bare ?? "", ...coinsNamed(question, namesOf(facts))].flatMap(
+  const bare = parseBareSymbol(question);
+  const [asked = null] = [bare ?? "", ...findCoins(question, indexNames(facts))].flatMap(
     (one) => known.get(one) ?? [],
   );
 
   /** The figures that the answer is given with: a source's coin, else the model's own. */
   const figures = (given: AskedFigures | null): { token: TokenFigures | null; observedAt: number } => {
-    const coin = asked ?? (given === null ? null : sameCoin(known, given));
-    const sourced = coin === null ? null : figuresOf(coin);
+    const coin = asked ?? (given === null ? null : findSameCoin(known, given));
+    const sourced = coin === null ? null : getTokenFigures(coin);
     if (coin !== null && sourced !== null) return { token: sourced, observedAt: coin.observedAt };
-    const own = given === null ? null : { ...given, source: "model" as const, sizeSource: "model" as const };
-    return { token: own, observedAt: now };
+    const ownFigures =
+      given === null ? null : { ...given, source: "model" as const, sizeSource: "model" as const };
+    return { token: ownFigures, observedAt: now };
   };
 
   const otherToken = (given: AskedFigures | null): string | null => {
@@ -179,44 +180,44 @@ export function tokenCheck(
     return `the question names ${bare}: "token" must be null unless ${bare} trades`;
   };
 
-  const ledgerFor = (given: AskedFigures | null): Ledger => {
+  const buildIndexFor = (given: AskedFigures | null): CitationIndex => {
     const { token: own } = figures(given);
     const byModel = { subject: own?.symbol ?? "", source: "model", observedAt: now, url: "" };
-    const named = own === null ? [] : factsOf(byModel, { name: own.name });
+    const nameFacts = own === null ? [] : buildFacts(byModel, { name: own.name });
     const { price = null, change24h = null, marketCap = null, volume24h = null } = own ?? {};
     const model = [
-      ...(own?.source === "model" ? factsOf(byModel, { price, change24h }) : []),
-      ...(own?.sizeSource === "model" ? factsOf(byModel, { marketCap, volume24h }) : []),
+      ...(own?.source === "model" ? buildFacts(byModel, { price, change24h }) : []),
+      ...(own?.sizeSource === "model" ? buildFacts(byModel, { marketCap, volume24h }) : []),
     ];
     const all = [...facts, ...model];
-    const about = { names: namesOf([...all, ...named]), focus: own?.symbol ?? "" };
-    return ledgerOf(counted(all.map((fact) => sourceOfFact(fact))), now, about);
+    const about = { names: indexNames([...all, ...nameFacts]), focus: own?.symbol ?? "" };
+    return buildCitationIndex(numberSources(all.map((fact) => toSource(fact))), now, about);
   };
 
   const problem = ({ token: given, answer }: TokenAnswer): string | null => {
     const problems = [
       otherToken(given),
-      leftoverProblem(settle(answer, ledgerFor(given), UNCITED).leftovers),
+      describeLeftovers(resolveFigures(answer, buildIndexFor(given), UNCITED).leftovers),
     ].filter((one) => one !== null);
     return problems.length === 0 ? null : problems.join("; ");
   };
 
   /** The answer without sentences whose figures the model insists on, or that are about another token. */
-  const mended = ({ token: given, answer }: TokenAnswer): TokenAnswer => {
+  const mendAnswer = ({ token: given, answer }: TokenAnswer): TokenAnswer => {
     const isOther = otherToken(given) !== null;
     const { token: own } = figures(isOther ? null : given);
-    const proven = isOther ? "" : settle(answer, ledgerFor(given), UNCITED).text;
-    const said = own === null ? NOTHING_PROVEN : sentenceOf(own);
+    const proven = isOther ? "" : resolveFigures(answer, buildIndexFor(given), UNCITED).text;
+    const said = own === null ? NOTHING_PROVEN : describeToken(own);
     return { token: own, answer: proven === "" ? said : proven };
   };
 
-  return { figures, problem, mended };
+  return { figures, problem, mended: mendAnswer };
 }
 
-function sentenceOf({ name, symbol, price, change24h, source }: TokenFigures): string {
-  const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;
+function describeToken({ name, symbol, price, change24h, source }: TokenFigures): string {
+  const change = change24h === 0 ? "unchanged" : `${formatChange(change24h)} %`;
   return `${name} (${symbol}) trades at ${price} USD by ${source}, ${change} over 24 hours.`;
 }
 
 /** A percentage with its sign: `+1.5`, `-0.2`, `0`. */
-const signed = (value: number): string => `${value > 0 ? "+" : ""}${value}`;
+const formatChange = (value: number): string => `${value > 0 ? "+" : ""}${value}`;

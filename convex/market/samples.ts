@@ -2,9 +2,9 @@ import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { keepNoted, vNoted } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records";
+import { defineMutation } from "../platform/changes";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
+import { queryByBoth } from "../platform/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import {
   PRICED_TOKENS,
@@ -24,54 +24,58 @@ const vSample = { token: v.string(), priceUsd: v.number(), source: vPriceSource,
 /** How long a sample is reused. */
 const REUSED_FOR_MS = MINUTE;
 
-function samplesOf(ctx: QueryCtx, token: string) {
+function querySamples(ctx: QueryCtx, token: string) {
   return ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
 }
 
-function closesOf(ctx: QueryCtx, token: PricedToken) {
+function queryCloses(ctx: QueryCtx, token: PricedToken) {
   return ctx.db.query("hourlyCloses").withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token));
 }
 
 /** A token's newest sample, however old. */
 async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
-  return samplesOf(ctx, token).order("desc").first();
+  return querySamples(ctx, token).order("desc").first();
 }
 
-async function youngSample(ctx: QueryCtx, token: string, now: number): Promise<Doc<"priceSamples"> | null> {
+async function findYoungSample(
+  ctx: QueryCtx,
+  token: string,
+  now: number,
+): Promise<Doc<"priceSamples"> | null> {
   const newest = await newestSample(ctx, token);
   return newest !== null && now - newest.takenAt <= REUSED_FOR_MS ? newest : null;
 }
 
 /** A row without the database's own fields. */
-function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSamples">): Price {
+function toPrice({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSamples">): Price {
   return { token, priceUsd, source, observedAt, takenAt };
 }
 
 /** Runs every five minutes: samples each token without a recent sample, and learns the day before the service began. */
-export async function sampleDue(ctx: MutationCtx): Promise<void> {
+export async function startSampling(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
-  const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
-  if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.sample, {});
-  const oldest = await Promise.all(PRICED_TOKENS.map((token) => closesOf(ctx, token).first()));
+  const samples = await Promise.all(PRICED_TOKENS.map((token) => findYoungSample(ctx, token, now)));
+  if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.takeSamples, {});
+  const oldest = await Promise.all(PRICED_TOKENS.map((token) => queryCloses(ctx, token).first()));
   if (oldest.some((close) => close === null || close.hourEndsAt > now - DAY))
-    await ctx.scheduler.runAfter(0, internal.market.actions.learnDay, {});
+    await ctx.scheduler.runAfter(0, internal.market.actions.learnLastDay, {});
 }
 
 /** The newest sample of a token if it can be reused at `now` (epoch ms), otherwise `null`. */
-export const young = internalQuery({
+export const getYoungSample = internalQuery({
   args: { token: vPricedToken, now: v.number() },
   returns: v.union(vPrice, v.null()),
   handler: async (ctx, { token, now }) => {
-    const sample = await youngSample(ctx, token, now);
-    return sample === null ? null : priceOf(sample);
+    const sample = await findYoungSample(ctx, token, now);
+    return sample === null ? null : toPrice(sample);
   },
 });
 
 /** The time of a token's oldest kept sample, epoch ms; `null` if there is none. */
-export const first = internalQuery({
+export const getFirstSampleTime = internalQuery({
   args: { token: v.string() },
   returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { token }) => (await samplesOf(ctx, token).first())?.takenAt ?? null,
+  handler: async (ctx, { token }) => (await querySamples(ctx, token).first())?.takenAt ?? null,
 });
 
 /**
@@ -79,19 +83,19 @@ export const first = internalQuery({
  * followed by another.
  * @returns The sample that counts.
  */
-export const store = internalMutation({ args: vSample, returns: vPrice, handler: keep });
+export const storeSample = internalMutation({ args: vSample, returns: vPrice, handler: keepSample });
 
 /** Stores the samples of several tokens, and how their sources answered. */
-export const storeAll = change(
-  { samples: v.array(v.object(vSample)), noted: vNoted },
-  async (ctx, { samples, noted }) => {
-    await keepNoted(ctx, noted);
-    for (const sample of samples) await keep(ctx, sample);
+export const storeAll = defineMutation(
+  { samples: v.array(v.object(vSample)), usage: vProviderUsage },
+  async (ctx, { samples, usage }) => {
+    await flushUsage(ctx, usage);
+    for (const sample of samples) await keepSample(ctx, sample);
   },
 );
 
 /** Stores a coin's prices from before its first sample, so that earlier days are known too. Existing samples take precedence. */
-export const storeEarlier = change(
+export const storeEarlier = defineMutation(
   {
     token: v.string(),
     source: vPriceSource,
@@ -99,7 +103,7 @@ export const storeEarlier = change(
     closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
   },
   async (ctx, { token, source, closes }) => {
-    const oldest = await samplesOf(ctx, token).first();
+    const oldest = await querySamples(ctx, token).first();
     for (const { at, priceUsd } of closes) {
       if (oldest !== null && at >= oldest.takenAt) break;
       await ctx.db.insert("priceSamples", { token, source, priceUsd, observedAt: at, takenAt: at });
@@ -108,7 +112,7 @@ export const storeEarlier = change(
 );
 
 /** Stores the closes of an exchange for hours without one of the service's own. */
-export const storeHours = change(
+export const storeHours = defineMutation(
   {
     token: vPricedToken,
     source: vPriceSource,
@@ -117,19 +121,19 @@ export const storeHours = change(
   async (ctx, { token, source, closes }) => {
     for (const { at, priceUsd } of closes) {
       const close = { token, hourEndsAt: at, priceUsd, source, takenAt: at };
-      if ((await closeOf(ctx, token, at)) === null) await ctx.db.insert("hourlyCloses", close);
+      if ((await findClose(ctx, token, at)) === null) await ctx.db.insert("hourlyCloses", close);
     }
   },
 );
 
-function closeOf(ctx: QueryCtx, token: PricedToken, hourEndsAt: number) {
-  return rowsByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt).unique();
+function findClose(ctx: QueryCtx, token: PricedToken, hourEndsAt: number) {
+  return queryByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt).unique();
 }
 
-async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
+async function keepSample(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
-  const recent = await youngSample(ctx, sample.token, takenAt);
-  if (recent !== null) return priceOf(recent);
+  const recent = await findYoungSample(ctx, sample.token, takenAt);
+  if (recent !== null) return toPrice(recent);
   const price = { ...sample, takenAt };
   await ctx.db.insert("priceSamples", price);
   const token = PRICED_TOKENS.find((one) => one === sample.token);
@@ -143,7 +147,7 @@ async function closeHour(
   { priceUsd, source, takenAt }: Price,
 ): Promise<void> {
   const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
-  const row = await closeOf(ctx, token, hourEndsAt);
+  const row = await findClose(ctx, token, hourEndsAt);
   const close = { token, hourEndsAt, priceUsd, source, takenAt };
   if (row === null) await ctx.db.insert("hourlyCloses", close);
   else await ctx.db.replace("hourlyCloses", row._id, close);
@@ -153,7 +157,7 @@ async function closeHour(
  * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours without a sample are
  * missing, so neighbours may be more than an hour apart.
  */
-export async function recentHourlyCloses(
+export async function listRecentCloses(
   ctx: QueryCtx,
   token: PricedToken,
   { before, count }: { before: number; count: number },
@@ -167,22 +171,22 @@ export async function recentHourlyCloses(
 }
 
 /** The newest price of each token that has one. */
-export const newest = internalQuery({
+export const listNewestPrices = internalQuery({
   args: {},
   returns: v.array(vPrice),
   handler: async (ctx) => {
     const samples = await Promise.all(PRICED_TOKENS.map((token) => newestSample(ctx, token)));
-    return samples.flatMap((sample) => (sample === null ? [] : [priceOf(sample)]));
+    return samples.flatMap((sample) => (sample === null ? [] : [toPrice(sample)]));
   },
 });
 
 /** The closes of the last `count` hours that had ended by `before` (epoch ms), oldest first. */
-export const closes = internalQuery({
+export const listCloses = internalQuery({
   args: { before: v.number(), count: v.number() },
   returns: v.object({ BTC: v.array(vClose), ETH: v.array(vClose) }),
   handler: async (ctx, range) => ({
-    BTC: await recentHourlyCloses(ctx, "BTC", range),
-    ETH: await recentHourlyCloses(ctx, "ETH", range),
+    BTC: await listRecentCloses(ctx, "BTC", range),
+    ETH: await listRecentCloses(ctx, "ETH", range),
   }),
 });
 
@@ -193,7 +197,7 @@ const PATH_SAMPLES = 1_900;
  * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: its samples, and before
  * the first kept one the hourly closes.
  */
-export const path = internalQuery({
+export const getPricePath = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },
   returns: v.array(v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource })),
   handler: async (ctx, { token, from, to }) => {
@@ -203,7 +207,7 @@ export const path = internalQuery({
       .take(PATH_SAMPLES);
     const sampledFrom = samples[0]?.takenAt ?? Infinity;
     const count = Math.ceil((to - from) / HOUR) + 1;
-    const earlier = (await recentHourlyCloses(ctx, token, { before: to, count })).filter(
+    const earlier = (await listRecentCloses(ctx, token, { before: to, count })).filter(
       ({ hourEndsAt }) => hourEndsAt >= from && hourEndsAt < sampledFrom,
     );
     return [

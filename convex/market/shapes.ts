@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { rank, symbol, text, usd, usdOrNull } from "../lib/answers";
+import { rank, symbol, shortText, positiveUsd, usdOrNull } from "../lib/answers";
 import { ROW_SOURCES } from "./tables";
 
 /** The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them. */
 
 const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
-const price = usd.describe("USD");
-const name = text(80);
+const price = positiveUsd.describe("USD");
+const name = shortText(80);
 const coinNamed = { name, symbol, rank: rank.describe("1 is first"), change24h };
 
 /** The rows that a model is asked for. */
@@ -54,7 +54,7 @@ export const marketSnapshot = z.object({
     .array(z.object({ name: z.string(), asOf: z.iso.datetime() }))
     .describe("The live price sources; empty if none could be reached."),
 });
-export type Snapshot = z.output<typeof marketSnapshot>;
+export type MarketSnapshot = z.output<typeof marketSnapshot>;
 
 /** The answer of `/mcp/token`, but for its question; kept as it is told. */
 export const tokenAnswer = z.object({

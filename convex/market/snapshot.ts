@@ -1,14 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation } from "../_generated/server";
-import { beginRefresh, questionKey } from "../lib/cache";
-import type { Fact, Kind } from "../lib/facts";
-import { vCaller } from "../lib/limits/callers";
+import { beginRefresh, hashQuestion } from "../platform/cache";
+import type { Fact, Kind } from "../figures/facts";
+import { vCaller } from "../platform/limits/callers";
 import { MAJORS, COIN_NAMES, type Major } from "../lib/money/coins";
-import { SOURCE_NAMES } from "../lib/publicSources";
-import { iso } from "../lib/time";
-import { bareName } from "./facts";
-import type { MarketFigures, Snapshot, TokenFigures } from "./shapes";
+import { SOURCE_NAMES } from "../figures/publicSources";
+import { toIso } from "../lib/time";
+import { normalizeName } from "./facts";
+import type { MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
 import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
@@ -43,16 +43,16 @@ export type Coin = {
 };
 
 /** Every coin that a source knows, by symbol; the price from the most trusted source. */
-export function knownCoins(facts: readonly Fact[]): Map<string, Coin> {
-  const known = new Map<string, Coin>();
+export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
+  const coins = new Map<string, Coin>();
   for (const { subject: symbol, observedAt, id } of facts) {
-    if (id === undefined || known.has(symbol)) continue;
-    const { name, number } = listed(symbol, facts);
+    if (id === undefined || coins.has(symbol)) continue;
+    const { name, number } = readListedCoin(symbol, facts);
     const [usd, marketCap, volume24h] = [number("price"), number("marketCap"), number("volume24h")];
     const place = number("rank");
     if (usd === null || marketCap === null || volume24h === null || place === null) continue;
     const size = { rank: place, marketCap, volume24h };
-    known.set(symbol, {
+    coins.set(symbol, {
       symbol,
       name,
       usd,
@@ -65,28 +65,28 @@ export function knownCoins(facts: readonly Fact[]): Map<string, Coin> {
   for (const symbol of MAJORS) {
     const [quote] = PRICE_SOURCES.flatMap((source) => quoteBy(facts, symbol, source) ?? []);
     if (quote === undefined) continue;
-    const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = known.get(symbol) ?? {};
-    known.set(symbol, { symbol, name, size, change24h, ...quote });
+    const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = coins.get(symbol) ?? {};
+    coins.set(symbol, { symbol, name, size, change24h, ...quote });
   }
   // What an exchange alone trades has its last trade of the day.
   for (const { subject: symbol, kind, value: usd, observedAt } of facts) {
-    if (kind !== "lastTrade" || typeof usd !== "number" || known.has(symbol)) continue;
+    if (kind !== "lastTrade" || typeof usd !== "number" || coins.has(symbol)) continue;
     const change = facts.find((one) => one.subject === symbol && one.kind === "dayChange")?.value;
     const change24h = typeof change === "number" ? change : null;
-    known.set(symbol, { symbol, name: symbol, usd, change24h, source: "coinbase", observedAt, size: null });
+    coins.set(symbol, { symbol, name: symbol, usd, change24h, source: "coinbase", observedAt, size: null });
   }
-  return known;
+  return coins;
 }
 
 /** What the lists say of a coin: its name, and its figures by kind. */
-function listed(symbol: string, facts: readonly Fact[]) {
-  const own = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
-  const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
+function readListedCoin(symbol: string, facts: readonly Fact[]) {
+  const ownFacts = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
+  const getValue = (wanted: Kind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
   const number = (kind: Kind) => {
-    const value = valueOf(kind);
+    const value = getValue(kind);
     return typeof value === "number" ? value : null;
   };
-  return { name: String(valueOf("name") ?? symbol), number };
+  return { name: String(getValue("name") ?? symbol), number };
 }
 
 function quoteBy(facts: readonly Fact[], symbol: string, source: PriceSource) {
@@ -97,43 +97,43 @@ function quoteBy(facts: readonly Fact[], symbol: string, source: PriceSource) {
 }
 
 /** The market; `null` if neither the sources nor the list have all of it. */
-export function marketView(facts: readonly Fact[], list: GatewayList | null): MarketFigures | null {
-  const known = knownCoins(facts);
-  const keyPrice = (symbol: Major): MarketFigures["keyPrices"]["bitcoin"] | null => {
-    const coin = known.get(symbol);
-    const asked = list?.keyPrices[KEYS[symbol]];
-    const change = coin?.change24h ?? asked?.usd_24h_change;
+export function buildMarketView(facts: readonly Fact[], list: GatewayList | null): MarketFigures | null {
+  const coins = indexCoins(facts);
+  const getKeyPrice = (symbol: Major): MarketFigures["keyPrices"]["bitcoin"] | null => {
+    const coin = coins.get(symbol);
+    const gatewayCoin = list?.keyPrices[KEYS[symbol]];
+    const change = coin?.change24h ?? gatewayCoin?.usd_24h_change;
     if (coin !== undefined && change !== undefined)
       return { usd: coin.usd, usd_24h_change: change, source: coin.source };
-    return asked === undefined ? null : { ...asked, source: "model" };
+    return gatewayCoin === undefined ? null : { ...gatewayCoin, source: "model" };
   };
-  const [bitcoin, ethereum, solana] = [keyPrice("BTC"), keyPrice("ETH"), keyPrice("SOL")];
-  const [trending, top20] = [trendingOf(facts, known, list), topOf(known, list)];
+  const [bitcoin, ethereum, solana] = [getKeyPrice("BTC"), getKeyPrice("ETH"), getKeyPrice("SOL")];
+  const [trending, top20] = [listTrending(facts, coins, list), listTop(coins, list)];
   if (bitcoin === null || ethereum === null || solana === null) return null;
   if (trending.length === 0 || top20.length < TOP) return null;
   return { keyPrices: { bitcoin, ethereum, solana }, trending, top20 };
 }
 
-function trendingOf(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, list: GatewayList | null) {
+function listTrending(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, list: GatewayList | null) {
   const searched = facts
     .filter(({ kind }) => kind === "trendingPlace")
     .sort((a, b) => Number(a.value) - Number(b.value))
     .flatMap(({ subject: symbol }) => {
-      const { name, number } = listed(symbol, facts);
+      const { name, number } = readListedCoin(symbol, facts);
       const change24h = number("trendingChange") ?? number("change24h");
       return change24h === null ? [] : [{ symbol, name, change24h, source: "coingecko" as const }];
     });
-  const asked = (list?.trending ?? []).map(({ symbol, name, change24h }) => {
-    const coin = sameCoin(known, { symbol, name });
+  const gatewayCoins = (list?.trending ?? []).map(({ symbol, name, change24h }) => {
+    const coin = findSameCoin(known, { symbol, name });
     return coin === null || coin.change24h === null
       ? { symbol, name, change24h, source: "model" as const }
       : { symbol, name: coin.name, change24h: coin.change24h, source: coin.source };
   });
-  const rows = searched.length > 0 ? searched : asked;
+  const rows = searched.length > 0 ? searched : gatewayCoins;
   return rows.slice(0, TRENDING).map((row, index) => ({ ...row, rank: index + 1 }));
 }
 
-function topOf(known: ReadonlyMap<string, Coin>, list: GatewayList | null): MarketFigures["top20"] {
+function listTop(known: ReadonlyMap<string, Coin>, list: GatewayList | null): MarketFigures["top20"] {
   const largest = [...known.values()]
     .flatMap((coin) => (coin.size === null ? [] : [{ ...coin, size: coin.size }]))
     .sort((a, b) => a.size.rank - b.size.rank)
@@ -145,7 +145,7 @@ function topOf(known: ReadonlyMap<string, Coin>, list: GatewayList | null): Mark
     .map((row, index) => ({ ...row, rank: index + 1 }));
   if (largest.length === TOP || list === null) return largest;
   return list.top20.map((row) => {
-    const coin = sameCoin(known, row);
+    const coin = findSameCoin(known, row);
     if (coin === null) return { ...row, source: "model", sizeSource: "model" };
     const { usd: price, change24h, source } = coin;
     return { ...row, price, change24h: change24h ?? row.change24h, source, sizeSource: "model" };
@@ -153,17 +153,17 @@ function topOf(known: ReadonlyMap<string, Coin>, list: GatewayList | null): Mark
 }
 
 /** A source's coin under a model's ticker and name; `null` if another coin has that ticker. */
-export function sameCoin(
+export function findSameCoin(
   known: ReadonlyMap<string, Coin>,
   { symbol, name }: { symbol: string; name: string },
 ): Coin | null {
   const coin = known.get(symbol);
   const names = coin === undefined ? [] : [coin.name, coin.symbol];
-  return coin !== undefined && names.some((one) => bareName(one) === bareName(name)) ? coin : null;
+  return coin !== undefined && names.some((one) => normalizeName(one) === normalizeName(name)) ? coin : null;
 }
 
 /** The figures of a coin that a source knows; `null` without a change. */
-export function figuresOf({ symbol, name, usd, change24h, source, size }: Coin): TokenFigures | null {
+export function getTokenFigures({ symbol, name, usd, change24h, source, size }: Coin): TokenFigures | null {
   if (change24h === null) return null;
   const { marketCap = null, volume24h = null } = size ?? {};
   const sizeSource = size === null ? source : "coingecko";
@@ -171,23 +171,23 @@ export function figuresOf({ symbol, name, usd, change24h, source, size }: Coin):
 }
 
 /** The sources of live prices, each with the time of its oldest. */
-export function sourcesOf(facts: readonly Fact[]): Snapshot["sources"] {
+export function listPriceSources(facts: readonly Fact[]): MarketSnapshot["sources"] {
   return PRICE_SOURCES.flatMap((source) => {
     const quotes = MAJORS.flatMap((symbol) => quoteBy(facts, symbol, source) ?? []);
     const asOf = Math.min(...quotes.map(({ observedAt }) => observedAt));
-    return quotes.length === 0 ? [] : [{ name: source, asOf: iso(asOf) }];
+    return quotes.length === 0 ? [] : [{ name: source, asOf: toIso(asOf) }];
   });
 }
 
-/** Where the answer of `GET /mcp/market` is kept (`lib/cache`). */
+/** Where the answer of `GET /mcp/market` is kept (`platform/cache`). */
 export const MARKET_KEY = "market:";
 
 /** The answer, in JSON; `null` if neither the sources nor the list have all of it. */
-export function written(facts: readonly Fact[], list: GatewayList | null): string | null {
-  const figures = marketView(facts, list);
+export function writeSnapshot(facts: readonly Fact[], list: GatewayList | null): string | null {
+  const figures = buildMarketView(facts, list);
   if (figures === null) return null;
-  const fetchedAt = iso(Date.now());
-  return JSON.stringify({ fetchedAt, ...figures, sources: sourcesOf(facts) } satisfies Snapshot);
+  const fetchedAt = toIso(Date.now());
+  return JSON.stringify({ fetchedAt, ...figures, sources: listPriceSources(facts) } satisfies MarketSnapshot);
 }
 
 /**
@@ -195,7 +195,7 @@ export function written(facts: readonly Fact[], list: GatewayList | null): strin
  * there is one at a time.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
-export const begin = internalMutation({
+export const startSnapshotRefresh = internalMutation({
   args: { caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { caller }): Promise<string> =>
@@ -207,7 +207,7 @@ export const beginAnswer = internalMutation({
   args: { question: v.string(), caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { question, caller }): Promise<string> => {
-    const refresh = { key: `token:${questionKey(question)}`, caller, queue: "models" as const };
-    return beginRefresh(ctx, refresh, internal.market.actions.writeAnswer, { question });
+    const options = { key: `token:${hashQuestion(question)}`, caller, queue: "models" as const };
+    return beginRefresh(ctx, options, internal.market.actions.writeAnswer, { question });
   },
 });

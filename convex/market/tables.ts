@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { namesIn, older, type RecordsOf } from "../lib/records";
+import { indexOlderThan, type RecordsOf } from "../platform/records";
+import { listKeys } from "../lib/objects";
 
 /** The collections of facts, by their names for readers. */
 export const COLLECTIONS = {
@@ -16,15 +17,15 @@ export const COLLECTIONS = {
   base: "the state of Base",
 } as const;
 
-const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
+const vCollector = v.union(...listKeys(COLLECTIONS).map((collector) => v.literal(collector)));
 export type Collector = Infer<typeof vCollector>;
 
 /** One collection: `subject` is "" if it is for everybody. */
-export const vWanted = v.object({ collector: vCollector, subject: v.string() });
-export type Wanted = Infer<typeof vWanted>;
+export const vCollectionRequest = v.object({ collector: vCollector, subject: v.string() });
+export type CollectionRequest = Infer<typeof vCollectionRequest>;
 
-const vMissing = vWanted.extend({ reason: v.string() });
-export type Missing = Infer<typeof vMissing>;
+const vMissingCollection = vCollectionRequest.extend({ reason: v.string() });
+export type MissingCollection = Infer<typeof vMissingCollection>;
 
 /** The tokens whose prices are always recorded; other coins' prices are recorded while somebody needs them. */
 export const vPricedToken = literals("BTC", "ETH");
@@ -116,11 +117,11 @@ export const marketRecords: RecordsOf<typeof marketTables> = {
     keep: {
       days: 8,
       why: "reports keep what they cite; comparisons go back a week",
-      aged: older("slot"),
+      aged: indexOlderThan("slot"),
     },
   },
   priceSamples: {
-    keep: { days: 15, why: "a week, and the week before it for comparison", aged: older("takenAt") },
+    keep: { days: 15, why: "a week, and the week before it for comparison", aged: indexOlderThan("takenAt") },
   },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
 };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { DAY, HOUR, iso } from "../lib/time";
+import { DAY, HOUR, toIso } from "../lib/time";
 import { PRICE_SOURCES, type HourlyClose, type PricedToken } from "./tables";
 
 const source = z.enum(PRICE_SOURCES).describe("The source: a price feed, an exchange, or CoinGecko");
@@ -35,38 +35,38 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPr
   // Rounded to the whole hour, so that a query's answer serves everybody until the next close.
   const before = Math.floor(now / HOUR) * HOUR;
   const [newest, closes] = await Promise.all([
-    ctx.runQuery(internal.market.samples.newest, {}),
-    ctx.runQuery(internal.market.samples.closes, { before, count: Math.max(hours, CHANGE_HOURS) }),
+    ctx.runQuery(internal.market.samples.listNewestPrices, {}),
+    ctx.runQuery(internal.market.samples.listCloses, { before, count: Math.max(hours, CHANGE_HOURS) }),
   ]);
   const of = (token: PricedToken) => {
     const price = newest.find((one) => one.token === token);
     if (price === undefined) return null;
     const { priceUsd, source, observedAt } = price;
-    const dayAgo = priceAt(closes[token], now - DAY);
+    const dayAgo = findPriceAt(closes[token], now - DAY);
     const change = dayAgo === null ? null : (priceUsd / dayAgo - 1) * 100;
     return {
       priceUsd,
       source,
-      observedAt: iso(observedAt),
+      observedAt: toIso(observedAt),
       change24hPercent: change === null ? null : Number(change.toFixed(6)) + 0,
-      closes: closesSince(closes[token], before - hours * HOUR),
+      closes: listClosesSince(closes[token], before - hours * HOUR),
     };
   };
   return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
 }
 
 /** The price at a moment (epoch ms), on the way from the close before it to the one after it; `null` without them. */
-function priceAt(closes: readonly HourlyClose[], at: number): number | null {
+function findPriceAt(closes: readonly HourlyClose[], at: number): number | null {
   const hour = Math.floor(at / HOUR) * HOUR;
-  const closeOf = (end: number) => closes.find(({ hourEndsAt }) => hourEndsAt === end)?.priceUsd;
-  const from = closeOf(hour);
+  const findClose = (end: number) => closes.find(({ hourEndsAt }) => hourEndsAt === end)?.priceUsd;
+  const from = findClose(hour);
   if (from === undefined) return null;
-  return from + ((closeOf(hour + HOUR) ?? from) - from) * ((at - hour) / HOUR);
+  return from + ((findClose(hour + HOUR) ?? from) - from) * ((at - hour) / HOUR);
 }
 
 /** Those that ended after a moment (epoch ms). */
-export function closesSince(closes: readonly HourlyClose[], since: number): PricePoint[] {
+export function listClosesSince(closes: readonly HourlyClose[], since: number): PricePoint[] {
   return closes
     .filter(({ hourEndsAt }) => hourEndsAt > since)
-    .map(({ hourEndsAt, priceUsd, source }) => ({ at: iso(hourEndsAt), priceUsd, source }));
+    .map(({ hourEndsAt, priceUsd, source }) => ({ at: toIso(hourEndsAt), priceUsd, source }));
 }

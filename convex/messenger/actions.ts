@@ -2,47 +2,48 @@ import type { FunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { messageOf } from "../lib/errors";
+import { getOptional } from "../lib/env";
+import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
-import { takeNoted } from "../lib/outside/calls";
-import { open } from "../lib/security/seals";
-import { iso, MINUTE } from "../lib/time";
-import { worker } from "../lib/worker";
+import { takeUsage } from "../platform/outside/calls";
+import { openSeal } from "../lib/seals";
+import { toIso, MINUTE } from "../lib/time";
+import { defineWorker } from "../platform/worker";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
-import type { Step, Try } from "./outbox";
-import { botTokenSeal, type Picture } from "./tables";
-import { vLane, type Result, type Try as Post } from "./webhooks/events";
-import { secretSeal } from "./webhooks/tables";
+import type { SendStep, SendAttempt } from "./outbox";
+import { getBotTokenSeal, type Picture } from "./tables";
+import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
+import { getSecretSeal } from "./webhooks/tables";
 
 /** What is sent: cards, and posts to webhooks. */
 
 /** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
-export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work) => {
-  const advance = (step: Step | null): Promise<Try | null> =>
-    ctx.runMutation(internal.messenger.outbox.advance, { ...work, step, noted: takeNoted() });
-  for (let next = await advance(null); next !== null;) next = await advance(await stepOf(ctx, next));
+export const deliverCard = defineWorker({ messageId: v.id("messages") }, async (ctx, work) => {
+  const advance = (step: SendStep | null): Promise<SendAttempt | null> =>
+    ctx.runMutation(internal.messenger.outbox.advanceCard, { ...work, step, usage: takeUsage() });
+  for (let next = await advance(null); next !== null;) next = await advance(await sendPart(ctx, next));
 });
 
 /** Sends the next part, by the user's own bot or the default one; the default chat only by the default bot. */
-async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
+async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   const { userId, sealedBotToken, picture, part } = next;
   let botToken: string | undefined;
   try {
-    const own = sealedBotToken === null ? undefined : await open(sealedBotToken, botTokenSeal(userId));
-    botToken = own ?? optional("MESSENGER_BOT_TOKEN");
+    const ownToken =
+      sealedBotToken === null ? undefined : await openSeal(sealedBotToken, getBotTokenSeal(userId));
+    botToken = ownToken ?? getOptional("MESSENGER_BOT_TOKEN");
   } catch (error) {
-    return { kind: "refused", status: 403, reason: messageOf(error) };
+    return { kind: "refused", status: 403, reason: getErrorMessage(error) };
   }
-  const chatId = next.chatId ?? (sealedBotToken === null ? optional("MESSENGER_CHAT_ID") : undefined);
-  const skip = (reason: string): Step => ({ kind: "skipped", reason });
+  const chatId = next.chatId ?? (sealedBotToken === null ? getOptional("MESSENGER_CHAT_ID") : undefined);
+  const skip = (reason: string): SendStep => ({ kind: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
   // A second send in doubt has to count: it waits until the messenger answers.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
-  const png = picture === null ? null : await drawingOf(ctx, picture);
+  const png = picture === null ? null : await drawPicture(ctx, picture);
   // Nothing was sent: the card follows as text, as where the messenger refuses its picture.
   if (picture !== null && png === null)
     return { kind: "refused", status: 400, reason: "There is no picture" };
@@ -51,12 +52,12 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
 }
 
 /** The picture; `null` if there is nothing to draw, or drawing failed. */
-async function drawingOf(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
+async function drawPicture(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
   const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
   try {
     return await ctx.runAction(drawing, { subject });
   } catch (error) {
-    log.error("messenger.undrawn", { error: messageOf(error) });
+    log.error("messenger.undrawn", { error: getErrorMessage(error) });
     return null;
   }
 }
@@ -65,7 +66,7 @@ async function drawingOf(ctx: ActionCtx, { handle, subject }: Picture): Promise<
 const WORKS_FOR_MS = 5 * MINUTE;
 
 /** Posts everything due in a lane, batch after batch. */
-export const carry = worker({ lane: vLane }, async (ctx, { lane }) => {
+export const postEvents = defineWorker({ lane: vLane }, async (ctx, { lane }) => {
   const until = Date.now() + WORKS_FOR_MS;
   for (let now = Date.now(); now < until; now = Date.now()) {
     const posts: Post[] = await ctx.runQuery(internal.messenger.webhooks.events.batch, { lane, now });
@@ -76,15 +77,15 @@ export const carry = worker({ lane: vLane }, async (ctx, { lane }) => {
   return "over";
 });
 
-async function attempt({ postId, tries, event, webhook }: Post): Promise<Result> {
+async function attempt({ postId, tries, event, webhook }: Post): Promise<PostResult> {
   const attempted = { postId, tries };
   if (webhook === null) return { ...attempted, kind: "gone" };
   const { id, type, timestamp, data } = event;
-  const body = `{"type":"${type}","timestamp":"${iso(timestamp)}","data":${data}}`;
+  const body = `{"type":"${type}","timestamp":"${toIso(timestamp)}","data":${data}}`;
   try {
-    const secret = await open(webhook.sealedSigning, secretSeal(webhook));
+    const secret = await openSeal(webhook.sealedSigning, getSecretSeal(webhook));
     return { ...attempted, ...(await postWebhook({ url: webhook.url, secret, id, body })) };
   } catch (error) {
-    return { ...attempted, kind: "failed", problem: messageOf(error) };
+    return { ...attempted, kind: "failed", problem: getErrorMessage(error) };
   }
 }

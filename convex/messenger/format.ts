@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { typeset } from "../lib/text/numbers";
-import { CITATION, withoutTrailing } from "../lib/text/strings";
+import { CITATION, trimTrailing } from "../lib/text/strings";
 import type { vButton, vSpan } from "./tables";
 
 /**
@@ -18,7 +18,7 @@ export type Paragraph = readonly Span[];
 
 /**
  * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML without
- * the tags of links is safe; the rest is room for a mark (`marked`).
+ * the tags of links is safe; the rest is room for a mark (`markForeign`).
  */
 export const PART_LIMIT = 3_900;
 
@@ -34,7 +34,7 @@ const STRANGERS =
 const NAMED = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
 
 /** A part of a card with its mark. @param isForeign Whether the words are the caller's, not the service's. */
-export function marked(html: string, isForeign: boolean): string {
+export function markForeign(html: string, isForeign: boolean): string {
   return [isForeign ? STRANGERS : NAMED, html].filter((text) => text !== "").join(GAP);
 }
 
@@ -44,11 +44,11 @@ export function marked(html: string, isForeign: boolean): string {
  */
 export function withPicture(parts: readonly string[]): string[] {
   const [first = "", ...others] = parts;
-  return others.length === 0 && plainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
+  return others.length === 0 && toPlainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
 }
 
 /** A span's text, without markup. */
-export function spanText(span: Span): string {
+export function getSpanText(span: Span): string {
   if (typeof span === "string") return span;
   if ("command" in span) return `/${span.command}`;
   if ("code" in span) return span.code;
@@ -80,11 +80,11 @@ const GAP = "\n\n";
 
 /** @returns The card as messages of at most 4,096 characters, cut between paragraphs, otherwise between lines, if they fit. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
-  return packed(
+  return packPieces(
     paragraphs.flatMap((paragraph) => {
       const spans = paragraph.map(typesetSpan);
-      const html = rendered(spans);
-      return fits(html) ? [html] : packed(linesOf(spans).flatMap(piecesOf), "\n");
+      const html = renderSpans(spans);
+      return fits(html) ? [html] : packPieces(splitSpans(spans).flatMap(splitLine), "\n");
     }),
     GAP,
   );
@@ -98,11 +98,11 @@ function typesetSpan(span: Span): Span {
 }
 
 /** Joins pieces with a gap between them, into as few as fit. */
-function packed(pieces: readonly string[], gap: string): string[] {
+function packPieces(pieces: readonly string[], gap: string): string[] {
   const parts: string[] = [];
   for (const piece of pieces.filter((one) => one !== "")) {
     const last = parts.at(-1);
-    if (last !== undefined && lengthOf(last) + gap.length + lengthOf(piece) <= PART_LIMIT)
+    if (last !== undefined && measureLength(last) + gap.length + measureLength(piece) <= PART_LIMIT)
       parts[parts.length - 1] = last + gap + piece;
     else parts.push(piece);
   }
@@ -110,14 +110,14 @@ function packed(pieces: readonly string[], gap: string): string[] {
 }
 
 /** A part's length without the tags of its links, whose addresses are long. */
-function lengthOf(html: string): number {
+function measureLength(html: string): number {
   return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
 }
 
-const fits = (html: string): boolean => lengthOf(html) <= PART_LIMIT;
+const fits = (html: string): boolean => measureLength(html) <= PART_LIMIT;
 
 /** A part's text without markup. */
-export function plainText(html: string): string {
+export function toPlainText(html: string): string {
   return html
     .replace(/<\/?(?:b|code)>|<a href="[^"]*">|<\/a>/g, "")
     .replaceAll("&quot;", '"')
@@ -127,28 +127,28 @@ export function plainText(html: string): string {
 }
 
 /** The lines of a paragraph: a text goes on in the next one, in its style. */
-function linesOf(spans: readonly Span[]): Span[][] {
+function splitSpans(spans: readonly Span[]): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of spans) {
     const isBold = typeof span === "object" && "bold" in span;
     const isText = isBold || typeof span === "string";
-    const [first = "", ...rest] = isText ? spanText(span).split("\n") : [];
-    const styled = (text: string): Span => (isBold ? { bold: text } : text);
-    lines.at(-1)?.push(isText ? styled(first) : span);
-    lines.push(...rest.map((text) => [styled(text)]));
+    const [first = "", ...rest] = isText ? getSpanText(span).split("\n") : [];
+    const styleText = (text: string): Span => (isBold ? { bold: text } : text);
+    lines.at(-1)?.push(isText ? styleText(first) : span);
+    lines.push(...rest.map((text) => [styleText(text)]));
   }
   return lines;
 }
 
 /** A line's HTML; where it is longer than a part, its text in pieces. */
-function piecesOf(line: readonly Span[]): string[] {
-  const html = rendered(line);
-  return fits(html) ? [html] : halves(line.map(spanText).join("")).map((text) => rendered([text]));
+function splitLine(line: readonly Span[]): string[] {
+  const html = renderSpans(line);
+  return fits(html) ? [html] : halves(line.map(getSpanText).join("")).map((text) => renderSpans([text]));
 }
 
 /** Cuts a text in two until its pieces fit: after a sentence, otherwise at a space, otherwise anywhere. */
 function halves(text: string): string[] {
-  if (text.length < 2 || (text.length <= PART_LIMIT && fits(rendered([text])))) return [text];
+  if (text.length < 2 || (text.length <= PART_LIMIT && fits(renderSpans([text])))) return [text];
   const most = Math.min(PART_LIMIT, Math.floor(text.length * 0.9) || 1);
   const head = text.slice(0, most);
   const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
@@ -159,11 +159,11 @@ function halves(text: string): string[] {
   return [...halves(text.slice(0, cut)), ...halves(text.slice(cut))];
 }
 
-function rendered(spans: readonly Span[]): string {
+function renderSpans(spans: readonly Span[]): string {
   const behind = (at: number) => {
     let text = "";
     for (let next = at + 1; next < spans.length && text.length < BEHIND; next++)
-      text += spanText(spans[next] ?? "").slice(0, BEHIND);
+      text += getSpanText(spans[next] ?? "").slice(0, BEHIND);
     return text;
   };
   return spans
@@ -173,7 +173,7 @@ function rendered(spans: readonly Span[]): string {
 }
 
 function renderSpan(span: Span, behind: string): string {
-  const text = spanText(span);
+  const text = getSpanText(span);
   if (text === "") return "";
   if (typeof span === "object" && "command" in span && COMMAND.test(text)) return text;
   const html = escape(inert(text, behind));
@@ -197,7 +197,7 @@ type Source = { id: number; url: string | null };
  * row a line. A link's words stay, its address goes: only the address of a source that the words cite becomes a link.
  * @returns No paragraphs for words of which nothing can be seen.
  */
-export function wordsAsParagraphs(text: string, sources: readonly Source[]): Paragraph[] {
+export function toParagraphs(text: string, sources: readonly Source[]): Paragraph[] {
   const paragraphs: Span[][] = [];
   let isCode = false;
   let isNew = true;
@@ -206,7 +206,7 @@ export function wordsAsParagraphs(text: string, sources: readonly Source[]): Par
       isCode = !isCode;
       continue;
     }
-    const spans: Span[] = isCode ? (line.trim() === "" ? [] : [{ code: line }]) : lineOf(line, sources);
+    const spans: Span[] = isCode ? (line.trim() === "" ? [] : [{ code: line }]) : parseLine(line, sources);
     if (spans.length === 0) {
       // The line under a table's heads is no end of a paragraph.
       if (!isRule(line)) isNew = true;
@@ -228,17 +228,17 @@ function isRule(line: string): boolean {
   return /^[*_-]{3,}$/.test(drawn) || /^\|?:?-{2,}:?(?:\|:?-{2,}:?)*\|?$/.test(drawn);
 }
 
-function lineOf(line: string, sources: readonly Source[]): Span[] {
+function parseLine(line: string, sources: readonly Source[]): Span[] {
   if (isRule(line)) return [];
   const trimmed = line.trim();
   if (/^\s{0,3}#{1,6}\s/.test(line) && /[^#\s]/.test(trimmed)) {
-    const heading = withoutTrailing(trimmed.replace(/^#+/, ""), "#").trim();
+    const heading = trimTrailing(trimmed.replace(/^#+/, ""), "#").trim();
     return [{ bold: plain(heading) }];
   }
   const cells = trimmed.startsWith("|") ? trimmed.slice(1).replace(/\|$/, "").split("|") : [];
   if (cells.length > 1) {
-    const words = cells.map((cell) => cell.trim()).filter((cell) => cell !== "");
-    return inline(words.join(" · "), sources);
+    const texts = cells.map((cell) => cell.trim()).filter((cell) => cell !== "");
+    return inline(texts.join(" · "), sources);
   }
   const quoted = line.replace(/^\s*(?:>\s?)+/, "");
   return inline(quoted.replace(/^(\s*)[-*+]\s+(?:\[[ x]\]\s+)?/i, "$1• ").trimEnd(), sources);
@@ -252,19 +252,19 @@ function inline(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];
   let end = 0;
   for (const mark of text.matchAll(MARKED)) {
-    spans.push(...linkedCitations(withoutEmphasis(text.slice(end, mark.index)), sources));
+    spans.push(...linkCitations(withoutEmphasis(text.slice(end, mark.index)), sources));
     const { code, bold, words } = mark.groups ?? {};
     if (code !== undefined) spans.push({ code: code.trim() });
     else if (bold !== undefined) spans.push({ bold: plain(bold) });
     else spans.push(withoutEmphasis(words ?? ""));
     end = mark.index + mark[0].length;
   }
-  spans.push(...linkedCitations(withoutEmphasis(text.slice(end)), sources));
+  spans.push(...linkCitations(withoutEmphasis(text.slice(end)), sources));
   return spans.filter((span) => typeof span !== "string" || span !== "");
 }
 
 /** Words without any mark. */
-const plain = (text: string): string => inline(text, []).map(spanText).join("");
+const plain = (text: string): string => inline(text, []).map(getSpanText).join("");
 
 /** `*so*`, `_so_` and `~~so~~`; a star or a line inside a word, or alone, is one. */
 function withoutEmphasis(text: string): string {
@@ -274,23 +274,23 @@ function withoutEmphasis(text: string): string {
 }
 
 /** A text's citations as links. @param sources By the numbers that it cites; one without an address stays text. */
-export function linkedCitations(text: string, sources: readonly Source[]): Span[] {
+export function linkCitations(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];
   let end = 0;
   for (const mark of text.matchAll(CITATION)) {
     const id = Number(/\d+/.exec(mark[0])?.[0]);
-    const href = safeAddress(sources.find((source) => source.id === id)?.url ?? null);
+    const href = toSafeUrl(sources.find((source) => source.id === id)?.url ?? null);
     if (href === null) continue;
-    const words = mark[0].trimStart();
-    const begin = mark.index + mark[0].length - words.length;
-    spans.push(text.slice(end, begin), { words, href });
-    end = begin + words.length;
+    const label = mark[0].trimStart();
+    const begin = mark.index + mark[0].length - label.length;
+    spans.push(text.slice(end, begin), { words: label, href });
+    end = begin + label.length;
   }
   return [...spans, text.slice(end)].filter((span) => span !== "");
 }
 
 /** An address that is safe to link to; the service vouches for no other site's content. */
-export function safeAddress(url: string | null): string | null {
+export function toSafeUrl(url: string | null): string | null {
   if (url === null || !URL.canParse(url)) return null;
   const { protocol, username, password, href } = new URL(url);
   // A name before the host would look like another host.

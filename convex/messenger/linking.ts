@@ -6,22 +6,22 @@ import type { Doc } from "../_generated/dataModel";
 import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import {
   changeRules,
-  LOOSENING_MS,
-  loginOf,
-  nameOf,
-  ownerOf,
+  RELAXATION_MS,
+  toMessengerLogin,
+  getAccountName,
+  findOwner,
   requireSetter,
   requireUser,
   saveAccount,
-} from "../accounts/model";
-import { change } from "../lib/changes";
+} from "../identity/model";
+import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { literals } from "../lib/literals";
-import { pseudonymOf } from "../lib/security/crypto";
-import { dateTime, MINUTE } from "../lib/time";
+import { derivePseudonym } from "../lib/crypto";
+import { formatDateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { chatUser, CODE_LENGTH, codeByHash, codeHash, codeOf, formerLinkOf } from "./model";
-import { linkOf, linkOfAccount, newCode, replaceCode, userOfAccount } from "./model";
+import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findCode, findFormerLink } from "./model";
+import { findLink, findLinkOfMessenger, createCodeText, replaceCode, findUserOfMessenger } from "./model";
 import { FREEZE, tellEverywhere } from "./notices";
 import { messengerTables } from "./tables";
 
@@ -47,10 +47,10 @@ export const createCode = mutation({
   returns: v.object({ code: v.string(), expiresAt: v.number(), account: v.string() }),
   handler: async (ctx) => {
     const { userId } = await requireSetter(ctx);
-    const code = newCode(CODE_LENGTH);
+    const code = createCodeText(CODE_LENGTH);
     const expiresAt = Date.now() + CODE_MS;
-    await replaceCode(ctx, { kind: "link", userId, codeHash: codeHash(code), expiresAt });
-    return { code, expiresAt, account: pseudonymOf(userId) };
+    await replaceCode(ctx, { kind: "link", userId, codeHash: hashCode(code), expiresAt });
+    return { code, expiresAt, account: derivePseudonym(userId) };
   },
 });
 
@@ -63,7 +63,7 @@ export const status = query({
   args: {},
   returns: v.object({ link: v.union(vLink, v.null()) }),
   handler: async (ctx) => {
-    const link = await linkOf(ctx, (await requireUser(ctx)).userId);
+    const link = await findLink(ctx, (await requireUser(ctx)).userId);
     return { link: link && parse(vLink, { messengerUsername: null, ...link }) };
   },
 });
@@ -74,14 +74,14 @@ export const unlink = mutation({
   returns: v.null(),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
-    const link = await linkOf(ctx, userId);
+    const link = await findLink(ctx, userId);
     if (link === null) throw new AppError("not_found", "No messenger account is linked to this user");
     await dropLink(ctx, link, "token");
     return null;
   },
 });
 
-const vAccount = {
+const vMessengerAccount = {
   codeHash: v.string(),
   /** The messenger's id of the account. */
   messengerId: v.string(),
@@ -93,26 +93,28 @@ const vAccount = {
   by: literals("account", "bot", "caller"),
 };
 
-export type Account = ObjectType<typeof vAccount> & { messengerUsername?: string | undefined };
+export type MessengerAccount = ObjectType<typeof vMessengerAccount> & {
+  messengerUsername?: string | undefined;
+};
 
 /** The user of a code, if the account can be linked with it. @throws as `link` does. */
-export const codeOwner = internalQuery({
-  args: { ...vAccount, now: v.number() },
+export const getCodeOwner = internalQuery({
+  args: { ...vMessengerAccount, now: v.number() },
   returns: v.string(),
-  handler: async (ctx, { now, ...account }) => (await linkable(ctx, account, now)).userId,
+  handler: async (ctx, { now, ...account }) => (await requireLinkable(ctx, account, now)).userId,
 });
 
 /** Stores the link and uses up the code: if several accounts send one code, the first gets the link. */
-export const link = change(
-  { ...vAccount, messengerUsername: v.optional(v.string()) },
+export const link = defineMutation(
+  { ...vMessengerAccount, messengerUsername: v.optional(v.string()) },
   async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
-    const { userId, code } = await linkable(ctx, account, now);
+    const { userId, code } = await requireLinkable(ctx, account, now);
     const { messengerId, codeHash, by } = account;
-    const own = await linkOfAccount(ctx, messengerId);
+    const ownLink = await findLinkOfMessenger(ctx, messengerId);
     if (code === null) {
-      if (own === null || own.confirmedAt !== undefined) return;
-      await ctx.db.patch("messengerLinks", own._id, { confirmedAt: now });
+      if (ownLink === null || ownLink.confirmedAt !== undefined) return;
+      await ctx.db.patch("messengerLinks", ownLink._id, { confirmedAt: now });
       return noteLink(ctx, userId, messengerId);
     }
     await ctx.db.delete("codes", code._id);
@@ -131,7 +133,7 @@ export const link = change(
 
 /** Stores a link in place of those that its account and its user have. */
 async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messengerLinks">>) {
-  for (const former of [() => linkOf(ctx, link.userId), () => linkOfAccount(ctx, link.messengerId)]) {
+  for (const former of [() => findLink(ctx, link.userId), () => findLinkOfMessenger(ctx, link.messengerId)]) {
     const row = await former();
     if (row !== null) await ctx.db.delete("messengerLinks", row._id);
   }
@@ -139,20 +141,20 @@ async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messenge
 }
 
 /** Ends a user's link. @param args.by As `dropLink`. */
-export const end = change({ userId: v.string(), by: vEnds }, async (ctx, { userId, by }) => {
-  const link = await linkOf(ctx, userId);
+export const endLink = defineMutation({ userId: v.string(), by: vEnds }, async (ctx, { userId, by }) => {
+  const link = await findLink(ctx, userId);
   if (link !== null) await dropLink(ctx, link, by);
 });
 
 /** Ends what every messenger account has had to say about a user whose login is another one. */
-export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
-  const link = await linkOf(ctx, userId);
+export const endAll = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
+  const link = await findLink(ctx, userId);
   if (link !== null) await dropLink(ctx, link, "account");
   await saveAccount(ctx, userId, { formerLink: undefined });
 });
 
 /** Links the account that has become a user's login. Unconfirmed links that others have made for either are replaced. */
-export const own = change(
+export const linkOwner = defineMutation(
   { userId: v.string(), messengerId: v.string() },
   async (ctx, { userId, messengerId }) => {
     const now = Date.now();
@@ -162,14 +164,14 @@ export const own = change(
 );
 
 /** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
-export const find = internalQuery({
+export const findLinkedAccount = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.object({ userId: v.string(), named: v.string(), confirmed: v.boolean() }), v.null()),
   handler: async (ctx, { messengerId }) => {
-    const link = await linkOfAccount(ctx, messengerId);
+    const link = await findLinkOfMessenger(ctx, messengerId);
     if (link === null) return null;
     const { userId, confirmedAt } = link;
-    return { userId, named: await nameOf(ctx, userId), confirmed: confirmedAt !== undefined };
+    return { userId, named: await getAccountName(ctx, userId), confirmed: confirmedAt !== undefined };
   },
 });
 
@@ -179,23 +181,23 @@ export const find = internalQuery({
  * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
  * unconfirmed one. `not_found` for a code that is unknown, expired or used.
  */
-async function linkable(
+async function requireLinkable(
   ctx: QueryCtx,
-  { codeHash, messengerId, by }: Account,
+  { codeHash, messengerId, by }: MessengerAccount,
   now: number,
 ): Promise<{ userId: string; code: Doc<"codes"> | null }> {
   const stands = (link: Doc<"messengerLinks"> | null) =>
     link !== null && (by !== "account" || link.confirmedAt !== undefined);
-  const ofAccount = await linkOfAccount(ctx, messengerId);
+  const ofAccount = await findLinkOfMessenger(ctx, messengerId);
   if (by === "account" && ofAccount !== null && ofAccount.codeHash === codeHash)
     return { userId: ofAccount.userId, code: null };
   if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
-  const code = await codeByHash(ctx, "link", codeHash);
-  const ofUser = code === null ? null : await linkOf(ctx, code.userId);
+  const code = await findCodeByHash(ctx, "link", codeHash);
+  const ofUser = code === null ? null : await findLink(ctx, code.userId);
   if (stands(ofUser))
     throw new AppError("conflict", "The user of this code has already linked a messenger account");
   // The user may have claimed another userId since; then this one belongs to nobody.
-  if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
+  if (code === null || code.expiresAt <= now || (await findOwner(ctx, code.userId)) === null) {
     const isOld = code !== null && code.expiresAt <= now;
     const what = isOld ? "expired" : "unknown: it was used, mistyped or replaced by a newer one";
     throw new AppError(
@@ -207,8 +209,8 @@ async function linkable(
 }
 
 /** The user about whom an account has a say: by its link, or by the one that it had until recently. */
-export async function userInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
-  const linked = await userOfAccount(ctx, messengerId);
+export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
+  const linked = await findUserOfMessenger(ctx, messengerId);
   if (linked !== null) return linked;
   const former = await ctx.db
     .query("accounts")
@@ -221,7 +223,7 @@ export async function userInSay(ctx: QueryCtx, messengerId: string, now: number)
 
 /** Whether an account is the only login of a user: nobody else can approve anything of theirs, or end a freeze. */
 export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string): Promise<boolean> {
-  return (await ownerOf(ctx, userId))?.login === loginOf(messengerId);
+  return (await findOwner(ctx, userId))?.login === toMessengerLogin(messengerId);
 }
 
 /**
@@ -229,13 +231,13 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
  * the chat had is its user's.
  */
 async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
-  await ctx.runMutation(internal.alerts.model.adopt, { from: chatUser(messengerId), to: userId });
+  await ctx.runMutation(internal.alerts.model.adoptAlerts, { from: toChatUser(messengerId), to: userId });
   await changeRules(ctx, userId);
-  const former = await formerLinkOf(ctx, userId, Date.now());
+  const former = await findFormerLink(ctx, userId, Date.now());
   if (former === null || former.messengerId === messengerId) return;
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 Another messenger account is linked to your account" }],
-    [`From ${dateTime(former.until)} on it approves what moves your money.`],
+    [`From ${formatDateTime(former.until)} on it approves what moves your money.`],
   ];
   await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
 }
@@ -251,18 +253,18 @@ export async function dropLink(
 ): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
-  const code = await codeOf(ctx, userId, "link");
+  const code = await findCode(ctx, userId, "link");
   if (code !== null) await ctx.db.delete("codes", code._id);
   const now = Date.now();
   // Unlinking one account after the other does not end the say of the first.
-  const isFirst = (await formerLinkOf(ctx, userId, now)) === null;
+  const isFirst = (await findFormerLink(ctx, userId, now)) === null;
   if (link.confirmedAt === undefined || by === "account" || !isFirst) return changeRules(ctx, userId);
-  const until = now + LOOSENING_MS;
+  const until = now + RELAXATION_MS;
   await changeRules(ctx, userId, { formerLink: { messengerId, until } });
   const paragraphs: Paragraph[] = [
     [{ bold: "🔐 A messenger account is unlinked from your account" }],
     [
-      `Until ${dateTime(until)} no other account approves anything in its place, and it can still freeze the account.`,
+      `Until ${formatDateTime(until)} no other account approves anything in its place, and it can still freeze the account.`,
     ],
   ];
   await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });

@@ -5,11 +5,11 @@ import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { isSet, required } from "../lib/env";
-import { NOBODY, rowsBy, rowsByBoth } from "../lib/records";
-import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
-import { cancel, open } from "../lib/work";
-import { accountOf } from "../accounts/model";
+import { isSet, getRequired } from "../lib/env";
+import { NOBODY, queryBy, queryByBoth } from "../platform/records";
+import { hmacSha256, decodeMasterKey, deriveSubkey } from "../lib/crypto";
+import { cancel, enqueueWork } from "../platform/work";
+import { findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables } from "./tables";
 
@@ -20,7 +20,7 @@ export const ANSWER = "bot answer";
 
 type Message = Doc<"messages">;
 /** A card to send: what its row is made of. */
-export type Card = Pick<Message, "userId" | "kind"> & {
+export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
   [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "topic"]?: Message[Field] | undefined;
 } & {
   /** A chat for this card only: `chat` or `chat:topic`. */
@@ -42,11 +42,11 @@ export function placeIn(written: string): Place {
 }
 
 /** A place as settings have it. */
-export const written = ({ chatId, threadId }: Place): string =>
+export const formatPlace = ({ chatId, threadId }: Place): string =>
   threadId === undefined ? chatId : `${chatId}:${threadId}`;
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
-export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
+export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages">> {
   const { paragraphs, chatId, ...fields } = card;
   const { key, picture } = fields;
   const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
@@ -65,7 +65,7 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   });
   const messageId = await ctx.db.insert("messages", row);
   const how = { subject: messageId, queue: "messages" } as const;
-  await open(ctx, internal.messenger.actions.deliver, { messageId }, how);
+  await enqueueWork(ctx, internal.messenger.actions.deliverCard, { messageId }, how);
   return messageId;
 }
 
@@ -75,7 +75,7 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
  */
 export async function enqueueServiceCard(
   ctx: MutationCtx,
-  card: Omit<Card, "userId" | "chatId">,
+  card: Omit<OutgoingCard, "userId" | "chatId">,
 ): Promise<Id<"messages"> | null> {
   if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
   return enqueueCard(ctx, { ...card, userId: NOBODY });
@@ -86,8 +86,8 @@ export async function enqueueServiceCard(
  * own chat: its readers did not ask for it, and the caller would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
  */
-export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
-  const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
+export async function enqueueOwnCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages"> | null> {
+  const chatId = (await findConfig(ctx, card.userId))?.chatId ?? (await findLinkedChat(ctx, card.userId));
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
@@ -95,9 +95,9 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
 const CALLED_OFF = "called off";
 
 /** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops after that part. */
-export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
+export async function cancelCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
-    const cards = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
+    const cards = await queryByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
     for (const { _id } of cards) {
       await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
       await cancel(ctx, _id);
@@ -105,12 +105,12 @@ export async function callOffCards(ctx: MutationCtx, topic: string): Promise<voi
   }
 }
 
-export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
+export async function findConfig(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
   return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
 }
 
 /** The messenger account a user has linked, or `null`. */
-export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
+export async function findLink(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
   return getOneFrom(ctx.db, "messengerLinks", "by_userId", userId);
 }
 
@@ -121,13 +121,13 @@ export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messen
 const CHAT_USER = "\u0002";
 
 /** The user that a messenger account is without a link. */
-export const chatUser = (messengerId: string): string => CHAT_USER + messengerId;
+export const toChatUser = (messengerId: string): string => CHAT_USER + messengerId;
 export const isChatUser = (userId: string): boolean => userId.startsWith(CHAT_USER);
 
 /** The private chat of the messenger account that is a user's by its own word, or `null`. */
-export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
+export async function findLinkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
   if (isChatUser(userId)) return userId.slice(CHAT_USER.length);
-  const link = await linkOf(ctx, userId);
+  const link = await findLink(ctx, userId);
   // Anybody can call POST /messenger/connect with anybody's account.
   if (link?.confirmedAt === undefined) return null;
   // An account's id is its private chat's.
@@ -135,8 +135,8 @@ export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string 
 }
 
 /** The formerly linked messenger account, while no other acts in its place. */
-export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
-  const former = (await accountOf(ctx, userId))?.formerLink;
+export async function findFormerLink(ctx: QueryCtx, userId: string, now: number) {
+  const former = (await findAccount(ctx, userId))?.formerLink;
   return former !== undefined && former.until > now ? former : null;
 }
 
@@ -144,27 +144,27 @@ export async function formerLinkOf(ctx: QueryCtx, userId: string, now: number) {
  * The link whose account approves what is asked of a user: a confirmed one with a chat, and not while another account, which
  * was linked before, still has a say. `null` where nobody can be asked.
  */
-export async function approvingLink(
+export async function findApprovingLink(
   ctx: QueryCtx,
   userId: string,
   now: number,
 ): Promise<Doc<"messengerLinks"> | null> {
-  const chat = await linkedChat(ctx, userId);
-  const former = await formerLinkOf(ctx, userId, now);
+  const chat = await findLinkedChat(ctx, userId);
+  const former = await findFormerLink(ctx, userId, now);
   if (chat === null || (former !== null && former.messengerId !== chat)) return null;
-  return linkOf(ctx, userId);
+  return findLink(ctx, userId);
 }
 
 /** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */
 export async function isOwnChat(ctx: QueryCtx, userId: string, place: string): Promise<boolean> {
   const { chatId } = placeIn(place);
-  const set = placeIn((await configOf(ctx, userId))?.chatId ?? "").chatId;
+  const set = placeIn((await findConfig(ctx, userId))?.chatId ?? "").chatId;
   const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", set))?.to;
-  return set === chatId || moved === chatId || (await linkedChat(ctx, userId)) === chatId;
+  return set === chatId || moved === chatId || (await findLinkedChat(ctx, userId)) === chatId;
 }
 
 /** The link of a messenger account, or `null`. */
-export async function linkOfAccount(
+export async function findLinkOfMessenger(
   ctx: QueryCtx,
   messengerId: string,
 ): Promise<Doc<"messengerLinks"> | null> {
@@ -172,8 +172,8 @@ export async function linkOfAccount(
 }
 
 /** The user a messenger account is linked to by its own word, or `null`. */
-export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
-  const link = await linkOfAccount(ctx, messengerId);
+export async function findUserOfMessenger(ctx: QueryCtx, messengerId: string): Promise<string | null> {
+  const link = await findLinkOfMessenger(ctx, messengerId);
   return link?.confirmedAt === undefined ? null : link.userId;
 }
 
@@ -184,7 +184,7 @@ const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 export const CODE_LENGTH = 8;
 
 /** Random characters, of five bits each. */
-export function newCode(length: number): string {
+export function createCodeText(length: number): string {
   const bytes = crypto.getRandomValues(new Uint8Array(length));
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
 }
@@ -194,22 +194,26 @@ export function newCode(length: number): string {
  * Cut to 128 bits, for which a button has room. Lower case, spaces and dashes make no difference.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
  */
-export function codeHash(code: string): string {
-  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger link code");
+export function hashCode(code: string): string {
+  const key = deriveSubkey(decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")), "messenger link code");
   return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())).slice(0, 16));
 }
 
 type Code = Doc<"codes">;
 
 /** The open or expired code of a kind by its hash, or `null`. */
-export async function codeByHash(ctx: QueryCtx, kind: Code["kind"], codeHash: string): Promise<Code | null> {
+export async function findCodeByHash(
+  ctx: QueryCtx,
+  kind: Code["kind"],
+  codeHash: string,
+): Promise<Code | null> {
   const code = await getOneFrom(ctx.db, "codes", "by_codeHash", codeHash);
   return code?.kind === kind ? code : null;
 }
 
 /** A user's latest code of a kind, perhaps expired, or `null`. */
-export async function codeOf(ctx: QueryCtx, userId: string, kind: "link" | "proof"): Promise<Code | null> {
-  return rowsByBoth(ctx.db.query("codes"), "userId", userId, "kind", kind).unique();
+export async function findCode(ctx: QueryCtx, userId: string, kind: "link" | "proof"): Promise<Code | null> {
+  return queryByBoth(ctx.db.query("codes"), "userId", userId, "kind", kind).unique();
 }
 
 /** Stores a user's code; it replaces the earlier one of its kind. */
@@ -217,15 +221,15 @@ export async function replaceCode(
   ctx: MutationCtx,
   code: WithoutSystemFields<Code> & { kind: "link" | "proof" },
 ): Promise<void> {
-  const earlier = await codeOf(ctx, code.userId, code.kind);
+  const earlier = await findCode(ctx, code.userId, code.kind);
   if (earlier === null) await ctx.db.insert("codes", code);
   else await ctx.db.replace("codes", earlier._id, code);
 }
 
 /** Why the user's latest card that came to an end did not arrive, in the messenger's words or ours; `null` when it did. */
-export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<string | null> {
+export async function getDeliveryProblem(ctx: QueryCtx, userId: string): Promise<string | null> {
   // The start notice of each of ten shifts, and more.
-  const latest = await rowsBy(ctx.db.query("messages"), "userId", userId).order("desc").take(12);
+  const latest = await queryBy(ctx.db.query("messages"), "userId", userId).order("desc").take(12);
   const ended = latest.find(
     ({ state, error }) => !/^(?:queued|sending)$/.test(state) && error !== CALLED_OFF,
   );

@@ -2,24 +2,24 @@ import { v, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { permit, verdictNow } from "../accounts/access";
-import { accountOf } from "../accounts/model";
-import { change } from "../lib/changes";
+import { requireAllowed, authorize } from "../identity/access";
+import { findAccount } from "../identity/model";
+import { defineMutation } from "../platform/changes";
 import { isSet } from "../lib/env";
-import { deadlines } from "../lib/outside/deadlines";
+import { deadlines } from "../platform/outside/deadlines";
 import { sleep } from "../lib/time";
 import type { Button, Paragraph } from "./format";
 import {
-  configOf,
+  findConfig,
   enqueueCard,
   enqueueOwnCard,
-  formerLinkOf,
-  linkedChat,
+  findFormerLink,
+  findLinkedChat,
   NOTIFICATION,
-  type Card,
+  type OutgoingCard,
 } from "./model";
 import { vSpan, type NOTICES } from "./tables";
-import { webhooksOf } from "./webhooks/events";
+import { listUserWebhooks } from "./webhooks/events";
 
 /** What every channel of an account is told, and what a user has set. */
 
@@ -30,12 +30,12 @@ import { webhooksOf } from "./webhooks/events";
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
-  told: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof NOTICES)[number] },
+  told: Pick<OutgoingCard, "userId" | "paragraphs" | "buttons"> & { kind: (typeof NOTICES)[number] },
 ): Promise<void> {
   const { buttons, ...card } = told;
-  const config = await configOf(ctx, card.userId);
-  const linked = await linkedChat(ctx, card.userId);
-  const former = await formerLinkOf(ctx, card.userId, Date.now());
+  const config = await findConfig(ctx, card.userId);
+  const linked = await findLinkedChat(ctx, card.userId);
+  const former = await findFormerLink(ctx, card.userId, Date.now());
   const { chatId: set, sealedBotToken } = config ?? {};
   if (set !== undefined) await enqueueCard(ctx, { ...card, chatId: set, sealedBotToken });
   const accounts = new Set([linked, former?.messengerId ?? null].filter((one) => one !== null));
@@ -45,10 +45,10 @@ export async function tellEverywhere(
 }
 
 /** Tells an account on every channel what has happened to it, with a button that freezes it unless it is frozen. */
-export const tell = change(
+export const notifyAccount = defineMutation(
   { userId: v.string(), paragraphs: v.array(v.array(vSpan)) },
   async (ctx, { userId, paragraphs }) => {
-    const row = await accountOf(ctx, userId);
+    const row = await findAccount(ctx, userId);
     const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
     await tellEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
   },
@@ -67,8 +67,8 @@ export const notify = internalMutation({
   args: { userId: v.string(), message: v.string(), keyHash: v.optional(v.string()) },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, message, keyHash }) => {
-    permit(await verdictNow(ctx, userId, "delivery", Date.now(), keyHash));
-    const ownBot = (await configOf(ctx, userId))?.sealedBotToken;
+    requireAllowed(await authorize(ctx, userId, "delivery", Date.now(), keyHash));
+    const ownBot = (await findConfig(ctx, userId))?.sealedBotToken;
     if (ownBot === undefined && !isSet("MESSENGER_BOT_TOKEN")) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
     return enqueueOwnCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
@@ -79,7 +79,9 @@ export const notify = internalMutation({
 export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): Promise<boolean | null> {
   const signal = AbortSignal.timeout(deadlines.delivery);
   for (let pause = 50; !signal.aborted; pause = Math.min(pause * 1.5, 500)) {
-    const sent: boolean | null = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
+    const sent: boolean | null = await ctx.runQuery(internal.messenger.notices.getDeliveryOutcome, {
+      messageId,
+    });
     if (sent !== null) return sent;
     await sleep(pause);
   }
@@ -87,7 +89,7 @@ export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): 
 }
 
 /** Whether a card was sent; `null` while it is being sent. */
-export const outcome = internalQuery({
+export const getDeliveryOutcome = internalQuery({
   args: { messageId: v.id("messages") },
   returns: v.union(v.boolean(), v.null()),
   handler: async (ctx, { messageId }) => {
@@ -106,11 +108,11 @@ const vChanges = { sealedBotToken: vChange, chatId: vChange };
  * user has is told, by the bot that has written there until now.
  * @throws AppError `unauthorized`, `forbidden`
  */
-export const save = change(
+export const save = defineMutation(
   { userId: v.string(), ...vChanges, keyHash: v.optional(v.string()) },
   async (ctx, { userId, keyHash, ...changes }) => {
-    permit(await verdictNow(ctx, userId, "delivery", Date.now(), keyHash));
-    const before = await configOf(ctx, userId);
+    requireAllowed(await authorize(ctx, userId, "delivery", Date.now(), keyHash));
+    const before = await findConfig(ctx, userId);
     const isOther = (field: "chatId" | "sealedBotToken") =>
       changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
     if (isOther("chatId") || isOther("sealedBotToken")) {
@@ -128,7 +130,7 @@ const ELSEWHERE: Paragraph[] = [
 ];
 
 async function store(ctx: MutationCtx, userId: string, changes: ObjectType<typeof vChanges>): Promise<void> {
-  const row = await configOf(ctx, userId);
+  const row = await findConfig(ctx, userId);
   const { sealedBotToken: token = row?.sealedBotToken, chatId: chat = row?.chatId } = changes;
   const config = {
     userId,
@@ -141,14 +143,14 @@ async function store(ctx: MutationCtx, userId: string, changes: ObjectType<typeo
 }
 
 /** Ends all that others may have set on an id that has an owner now. */
-export const endAll = change({ userId: v.string() }, async (ctx, { userId }) => {
+export const removeSettings = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
   await store(ctx, userId, { chatId: null, sealedBotToken: null });
-  for (const { _id } of await webhooksOf(ctx, userId)) await ctx.db.delete("webhooks", _id);
+  for (const { _id } of await listUserWebhooks(ctx, userId)) await ctx.db.delete("webhooks", _id);
 });
 
 /** The sealed token of a user's own bot. */
-export const sealedToken = internalQuery({
+export const getSealedToken = internalQuery({
   args: { userId: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
+  handler: async (ctx, { userId }) => (await findConfig(ctx, userId))?.sealedBotToken ?? null,
 });

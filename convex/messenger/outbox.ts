@@ -3,16 +3,24 @@ import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { messageOf } from "../lib/errors";
-import { hasLeft } from "../lib/limits/charges";
+import { getOptional } from "../lib/env";
+import { getErrorMessage } from "../lib/errors";
+import { hasLeft } from "../platform/limits/charges";
 import { log } from "../lib/log";
-import { keepNoted, vNoted } from "../lib/outside/calls";
-import { NOBODY } from "../lib/records";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
+import { NOBODY } from "../platform/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
-import { end, rest, underWay, vJob, type Job } from "../lib/work";
-import { marked } from "./format";
-import { ANSWER, configOf, formerLinkOf, linkedChat, NOTIFICATION, placeIn, userOfAccount } from "./model";
+import { completeWork, snoozeWork, getRunningWork, vJob, type Job } from "../platform/work";
+import { markForeign } from "./format";
+import {
+  ANSWER,
+  findConfig,
+  findFormerLink,
+  findLinkedChat,
+  NOTIFICATION,
+  placeIn,
+  findUserOfMessenger,
+} from "./model";
 import { vButtons, vPicture, vReplaced } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
@@ -39,12 +47,12 @@ type Change = Partial<Omit<Row, "picture" | "replaces" | "threadId">> &
   };
 
 /** The outcome of an attempt at the next part. */
-const vStep = v.union(
+const vSendStep = v.union(
   ...vSendOutcome.members,
   /** There is no route. */
   v.object({ kind: v.literal("skipped"), reason: v.string() }),
 );
-export type Step = Infer<typeof vStep>;
+export type SendStep = Infer<typeof vSendStep>;
 
 const MAX_POSTPONEMENTS = 10;
 
@@ -58,7 +66,7 @@ export function beginTry(row: Row, now: number): Change | null {
 }
 
 /** The card's next state after the outcome of its next part. */
-export function afterStep(row: Row, step: Step, now: number): Change {
+export function getNextState(row: Row, step: SendStep, now: number): Change {
   switch (step.kind) {
     case "sent": {
       const moved = { partsSent: row.partsSent + 1, doubts: 0, dueAt: now };
@@ -103,7 +111,7 @@ function backoff({ postponements }: Pick<Row, "postponements">): number {
   return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
 }
 
-const vTry = v.object({
+const vSendAttempt = v.object({
   userId: v.string(),
   /** The next part. */
   part: v.string(),
@@ -120,28 +128,28 @@ const vTry = v.object({
   /** Of one that may have arrived already: how long it waits while the messenger cannot be reached, in ms. */
   patienceMs: v.union(v.number(), v.null()),
 });
-export type Try = Infer<typeof vTry>;
+export type SendAttempt = Infer<typeof vSendAttempt>;
 
 /**
  * Begins an attempt at a card (`step` is null), or stores the outcome of the current part.
  * @returns The next part to send, if any. The result of an earlier attempt is ignored.
  */
-export const advance = internalMutation({
-  args: { messageId: v.id("messages"), job: vJob, step: v.union(vStep, v.null()), noted: vNoted },
-  returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, job, step, noted }) => {
-    await keepNoted(ctx, noted);
-    if ((await underWay(ctx, job)) === null) return null;
+export const advanceCard = internalMutation({
+  args: { messageId: v.id("messages"), job: vJob, step: v.union(vSendStep, v.null()), usage: vProviderUsage },
+  returns: v.union(vSendAttempt, v.null()),
+  handler: async (ctx, { messageId, job, step, usage }) => {
+    await flushUsage(ctx, usage);
+    if ((await getRunningWork(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
     const isCurrent = row !== null && (step === null || row.state === "sending");
     const now = Date.now();
-    const change = !isCurrent ? null : step === null ? beginTry(row, now) : afterStep(row, step, now);
+    const change = !isCurrent ? null : step === null ? beginTry(row, now) : getNextState(row, step, now);
     if (row === null || change === null) {
-      await end(ctx, job);
+      await completeWork(ctx, job);
       return null;
     }
     if (step?.kind === "migrated") {
-      const from = (await routeOf(ctx, row)).chatId ?? optional("MESSENGER_CHAT_ID");
+      const from = (await getRoute(ctx, row)).chatId ?? getOptional("MESSENGER_CHAT_ID");
       if (from !== undefined) await moveChat(ctx, from, step.chatId);
     }
     return apply(ctx, row, job, change);
@@ -150,20 +158,25 @@ export const advance = internalMutation({
 
 /** Remembers that a group has become a supergroup, under a new id: whatever names the old one means the new one. */
 export async function moveChat(ctx: MutationCtx, from: string, to: string): Promise<void> {
-  const known = await getOneFrom(ctx.db, "chatMoves", "by_from", from);
-  if (known === null) await ctx.db.insert("chatMoves", { from, to });
-  else if (known.to !== to) await ctx.db.patch("chatMoves", known._id, { to });
+  const earlier = await getOneFrom(ctx.db, "chatMoves", "by_from", from);
+  if (earlier === null) await ctx.db.insert("chatMoves", { from, to });
+  else if (earlier.to !== to) await ctx.db.patch("chatMoves", earlier._id, { to });
 }
 
-async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: Change): Promise<Try | null> {
+async function apply(
+  ctx: MutationCtx,
+  row: Doc<"messages">,
+  job: Job,
+  change: Change,
+): Promise<SendAttempt | null> {
   await ctx.db.patch("messages", row._id, change);
   const after = await getOrThrow(ctx, "messages", row._id);
   if (after.state === "sending") return nextTry(ctx, after, job);
   if (after.state === "queued") {
-    await rest(ctx, job, Math.max(0, after.dueAt - Date.now()));
+    await snoozeWork(ctx, job, Math.max(0, after.dueAt - Date.now()));
     return null;
   }
-  await end(ctx, job);
+  await completeWork(ctx, job);
   if (row.sealedBotToken !== undefined)
     await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
   await settle(ctx, after);
@@ -171,15 +184,16 @@ async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: C
 }
 
 /** Where a card goes, and by whose bot: to its own chat, else to the user's, else to the account of their link. */
-async function routeOf(ctx: QueryCtx, row: Doc<"messages">) {
-  const config = await configOf(ctx, row.userId);
-  const linked = await linkedChat(ctx, row.userId);
+async function getRoute(ctx: QueryCtx, row: Doc<"messages">) {
+  const config = await findConfig(ctx, row.userId);
+  const linked = await findLinkedChat(ctx, row.userId);
   const sealedBotToken =
     row.bot === "default" ? null : (row.sealedBotToken ?? config?.sealedBotToken ?? null);
-  const named = row.chatId ?? config?.chatId ?? linked;
-  const { chatId = null, threadId } = named === null ? {} : placeIn(named);
-  const known = chatId ?? (sealedBotToken === null ? optional("MESSENGER_CHAT_ID") : undefined) ?? "";
-  const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", known))?.to;
+  const chosenChat = row.chatId ?? config?.chatId ?? linked;
+  const { chatId = null, threadId } = chosenChat === null ? {} : placeIn(chosenChat);
+  const chatOrDefault =
+    chatId ?? (sealedBotToken === null ? getOptional("MESSENGER_CHAT_ID") : undefined) ?? "";
+  const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", chatOrDefault))?.to;
   return {
     config,
     linked,
@@ -191,25 +205,25 @@ async function routeOf(ctx: QueryCtx, row: Doc<"messages">) {
 
 /** Whether a chat is one person's: a group or channel has a negative id or a name, and the service's own is its operator's. */
 function isPrivate(chatId: string | null): boolean {
-  return chatId !== null && /^\d+$/.test(chatId) && chatId !== optional("MESSENGER_CHAT_ID");
+  return chatId !== null && /^\d+$/.test(chatId) && chatId !== getOptional("MESSENGER_CHAT_ID");
 }
 
-async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
+async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<SendAttempt | null> {
   const skip = async (error: string): Promise<null> => {
     await apply(ctx, row, job, { state: "skipped", error });
     return null;
   };
   const { userId, kind, partsSent } = row;
-  const { config, linked, chatId, threadId, sealedBotToken } = await routeOf(ctx, row);
+  const { config, linked, chatId, threadId, sealedBotToken } = await getRoute(ctx, row);
   const now = Date.now();
   let part = row.parts[partsSent] ?? "";
   // Cards of nobody are the service's own.
   if (sealedBotToken === null && userId !== NOBODY) {
     // The bot brings the user of a chat's account notices and buttons there, so nobody else may write.
-    const whose = chatId === null ? null : await userOfAccount(ctx, chatId);
+    const whose = chatId === null ? null : await findUserOfMessenger(ctx, chatId);
     if (whose !== null && whose !== userId)
       return skip("The default bot does not write to this chat for this user");
-    const former = (await formerLinkOf(ctx, userId, now))?.messengerId;
+    const former = (await findFormerLink(ctx, userId, now))?.messengerId;
     const isOwn = chatId !== null && (chatId === linked || chatId === former);
     if (kind !== ANSWER && !isOwn) {
       // A limit of the chat, however many have named it.
@@ -223,7 +237,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promis
         part = `${part}\n\n…`;
         await ctx.db.patch("messages", row._id, { parts: [part] });
       }
-      if (chatId !== null) part = marked(part, isForeign);
+      if (chatId !== null) part = markForeign(part, isForeign);
     }
   }
   if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)
@@ -255,6 +269,6 @@ async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
     await ctx.runMutation(handle, { subject, sent, ...error });
   } catch (failure) {
     // A failure of the caller's function must not undo this: a part whose outcome is rolled back would be sent again.
-    log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: messageOf(failure) });
+    log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: getErrorMessage(failure) });
   }
 }

@@ -1,8 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { made, ofUser, older, type RecordsOf } from "../lib/records";
-import type { SealContext } from "../lib/security/seals";
+import { indexCreatedBefore, indexOfUser, indexOlderThan, type RecordsOf } from "../platform/records";
+import type { SealContext } from "../lib/seals";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -40,7 +40,7 @@ export const messengerTables = {
    */
   messengerConfigs: defineTable({
     userId: v.string(),
-    /** The user's own bot, sealed (`lib/security/seals`); absent: the default bot. */
+    /** The user's own bot, sealed (`lib/seals`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
     /** As it was set: `chat` or `chat:topic`. */
     chatId: v.optional(v.string()),
@@ -150,26 +150,26 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     keep: {
       days: 30,
       why: "strangers could fill the disk with unused settings; a signed-in user's are kept until they clear them",
-      aged: older("updatedAt"),
+      aged: indexOlderThan("updatedAt"),
       // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,
     },
-    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "messengerSettings", onDeletion: "go" },
     withheld: ["sealedBotToken"],
     sealed: {
       envelope: ({ sealedBotToken }) => sealedBotToken,
-      context: ({ userId }) => botTokenSeal(userId),
+      context: ({ userId }) => getBotTokenSeal(userId),
       replace: (db, { _id }, sealedBotToken) => db.patch("messengerConfigs", _id, { sealedBotToken }),
     },
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
-    ownedBy: { rows: ofUser("by_userId"), section: "messengerLinks", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "messengerLinks", onDeletion: "go" },
     withheld: ["codeHash"],
   },
   codes: {
-    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
-    ownedBy: { rows: ofUser("by_userId_and_kind"), onDeletion: "go" },
+    keep: { days: 1, why: "it has expired", aged: indexOlderThan("expiresAt") },
+    ownedBy: { rows: indexOfUser("by_userId_and_kind"), onDeletion: "go" },
   },
   messages: {
     keep: [
@@ -182,12 +182,12 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       {
         days: 30,
         why: "the operator can look a card up for a month; its content is kept where it came from",
-        aged: made,
+        aged: indexCreatedBefore,
         ended: ({ state }) => !/^(?:queued|sending)$/.test(state),
       },
     ],
     ownedBy: {
-      rows: ofUser("by_userId"),
+      rows: indexOfUser("by_userId"),
       section: "messages",
       // Whoever has stolen a login must not silence what its account is told.
       onDeletion: {
@@ -201,6 +201,6 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
 };
 
 /** The context of a bot token's envelope: it opens only for the user it was stored for. */
-export function botTokenSeal(userId: string): SealContext {
+export function getBotTokenSeal(userId: string): SealContext {
   return { purpose: "messenger bot token", owner: userId };
 }

@@ -1,8 +1,8 @@
-import { spentToday, NEARLY_USED } from "../lib/limits/budget";
-import { cron } from "../lib/changes";
-import { hasLeft } from "../lib/limits/charges";
+import { getSpentToday, NEARLY_USED } from "../platform/limits/budget";
+import { defineCron } from "../platform/changes";
+import { hasLeft } from "../platform/limits/charges";
 import { log } from "../lib/log";
-import { dateTime } from "../lib/time";
+import { formatDateTime } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";
 
 /** Warns the operator in time that the day's budget is running out. */
@@ -14,8 +14,8 @@ const NAMES = [
 ] as const;
 
 /** One card a day, once four fifths of the budget, or of the callers' part of it, are spent. For the cron. */
-export const watch = cron("watch the budget", async (ctx) => {
-  const { used, limitUsd, providers, resetsAt } = await spentToday(ctx, Date.now());
+export const watch = defineCron("watch the budget", async (ctx) => {
+  const { used, limitUsd, providers, resetsAt } = await getSpentToday(ctx, Date.now());
   const fullest = Math.max(used.all, used.callers);
   if (fullest < NEARLY_USED || !(await hasLeft(ctx, "budgetWarning", "all"))) return;
   log.warn("budget.nearly used up", { part: Math.round(fullest * 100) / 100 });
@@ -26,7 +26,7 @@ export const watch = cron("watch the budget", async (ctx) => {
       [{ bold: `Today's budget of ${limitUsd.toFixed(2)} USD is nearly used up` }],
       [lines.join("\n")],
       [
-        `Callers whose part is used up get more with every full hour, and all of it anew from ${dateTime(resetsAt)} on. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
+        `Callers whose part is used up get more with every full hour, and all of it anew from ${formatDateTime(resetsAt)} on. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
       ],
     ],
   });

@@ -4,37 +4,37 @@ import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import {
-  agentApiUrl,
+  getAgentApiUrl,
   isSet,
-  optional,
-  required,
-  setting,
-  siteUrl,
-  variableNames,
+  getOptional,
+  getRequired,
+  getSetting,
+  getSiteUrl,
+  listVariables,
   type Variable,
 } from "../lib/env";
-import { messageOf } from "../lib/errors";
+import { getErrorMessage } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
-import { counted } from "../lib/outside/calls";
-import { headTrouble } from "../lib/outside/head";
-import { turnsOf } from "../lib/outside/sourceTurns";
-import { FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
-import { findUnopened } from "../lib/security/rotation";
+import { withUsage } from "../platform/outside/calls";
+import { headTrouble } from "../platform/outside/head";
+import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { NEWS_FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../figures/publicSources";
+import { findUnopened } from "./rotation";
 import { MINUTE, SECOND } from "../lib/time";
-import { FEEDS, feedPrice, type FeedName } from "../market/feeds";
+import { PRICE_FEEDS, getFeedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
 import { askTrade } from "../providers/data/coinbase";
-import { chainClient } from "../providers/chain/rpc";
+import { createChainClient } from "../providers/chain/rpc";
 import { askCoins } from "../providers/data/coingecko";
 import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { readVersion } from "../providers/facilitator";
-import { botUsername, webhookOf } from "../providers/messenger";
+import { getBotUsername, getWebhookInfo } from "../providers/messenger";
 import { countedCaller, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
-import { serviceAddress } from "../wallets/custody/signatures";
+import { getServiceAddress } from "../wallets/custody/signatures";
 import { swapAddress } from "../wallets/tokens";
 import { probeNode } from "../providers/chain/node";
 
@@ -106,15 +106,15 @@ const QUESTIONS: readonly Question[] = [
         user: "Is water wet? Say why in one short sentence.",
         maxTokens: 600,
       };
-      const asked = { ...question, name: "doctor", shape };
-      const { repaired } = await completeStructured(ctx, asked, {
-        payer: "service",
+      const prompt = { ...question, name: "doctor", shape };
+      const { repaired } = await completeStructured(ctx, prompt, {
+        billTo: "service",
         timeoutMs: MINUTE,
         attempts: 1,
         asksAgain: true,
       });
       return repaired
-        ? `${setting("LLM_MODEL")} gives the shape that it is asked for only after a correction: it takes twice as many calls.`
+        ? `${getSetting("LLM_MODEL")} gives the shape that it is asked for only after a correction: it takes twice as many calls.`
         : null;
     },
   },
@@ -123,7 +123,7 @@ const QUESTIONS: readonly Question[] = [
     needs: "LLM_GATEWAY_API_KEY",
     see: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
     ask: async () => {
-      if (agentApiUrl() !== null) await readJob("doctor");
+      if (getAgentApiUrl() !== null) await readJob("doctor");
       return null;
     },
   },
@@ -135,7 +135,7 @@ const QUESTIONS: readonly Question[] = [
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
       const { degraded } = await askSentiment("service", "You report what posts say.", question, Date.now());
       return degraded
-        ? `${setting("SENTIMENT_MODEL")} answers without a search: shifts mark such readings as degraded.`
+        ? `${getSetting("SENTIMENT_MODEL")} answers without a search: shifts mark such readings as degraded.`
         : null;
     },
   },
@@ -144,12 +144,12 @@ const QUESTIONS: readonly Question[] = [
     needs: "MESSENGER_BOT_TOKEN",
     see: "Copy MESSENGER_BOT_TOKEN again, and check MESSENGER_API_URL.",
     ask: async () => {
-      const token = required("MESSENGER_BOT_TOKEN");
-      if ((await botUsername(token)) === null) return "the messenger does not know the bot's token.";
+      const token = getRequired("MESSENGER_BOT_TOKEN");
+      if ((await getBotUsername(token)) === null) return "the messenger does not know the bot's token.";
       if (!isSet("MESSENGER_WEBHOOK_SECRET")) return null;
-      const { url, trouble } = await webhookOf(token);
-      if (url !== `${siteUrl()}/messenger/webhook`)
-        return "the bot's messages go elsewhere: npx convex run --prod bot/desk:register";
+      const { url, trouble } = await getWebhookInfo(token);
+      if (url !== `${getSiteUrl()}/messenger/webhook`)
+        return "the bot's messages go elsewhere: npx convex run --prod bot/service:register";
       return trouble === null ? null : `the bot's messages do not arrive: ${trouble}.`;
     },
   },
@@ -169,31 +169,33 @@ const QUESTIONS: readonly Question[] = [
     see: "Check X402_FACILITATOR_URL.",
     ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
-  publicSource("coinbase", (ctx) => askTrade(turnsOf(ctx), "BTC", PATIENCE_MS)),
-  publicSource("coingecko", (ctx) => askCoins(turnsOf(ctx), PATIENCE_MS)),
-  publicSource("hyperliquid", (ctx) => askPerpetuals(turnsOf(ctx), PATIENCE_MS)),
-  ...FEED_SOURCES.map((feed) => publicSource(feed, (ctx) => askFeed(turnsOf(ctx), feed, PATIENCE_MS))),
+  publicSource("coinbase", (ctx) => askTrade(limitSourceRate(ctx), "BTC", PATIENCE_MS)),
+  publicSource("coingecko", (ctx) => askCoins(limitSourceRate(ctx), PATIENCE_MS)),
+  publicSource("hyperliquid", (ctx) => askPerpetuals(limitSourceRate(ctx), PATIENCE_MS)),
+  ...FEED_SOURCES.map((feed) =>
+    publicSource(feed, (ctx) => askFeed(limitSourceRate(ctx), feed, PATIENCE_MS)),
+  ),
   { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
 ];
 
 async function chainTrouble(): Promise<string | null> {
-  const client = chainClient();
+  const client = createChainClient();
   const { timestamp } = await getBlock(client);
   const late = headTrouble(Number(timestamp) * SECOND, Date.now());
   if (late !== null) return `${late}: use another node, or set the clock.`;
   const domain = { address: USDC, abi: domainAbi, functionName: "DOMAIN_SEPARATOR" } as const;
   if ((await readContract(client, domain)) !== USDC_DOMAIN)
     return `the contract at USDC's address is another one: this is not Base (${CHAIN_ID}).`;
-  for (const [name, feed] of Object.entries(FEEDS)) {
+  for (const [name, feed] of Object.entries(PRICE_FEEDS)) {
     const round = { address: feed.address, abi: feedAbi, functionName: "latestRoundData" } as const;
     const [, answer, , updatedAt] = await readContract(client, round);
-    if (isFeed(name) && feedPrice(name, { answer, updatedAt }, Date.now()) === null)
+    if (isFeed(name) && getFeedPrice(name, { answer, updatedAt }, Date.now()) === null)
       return `the ${name} feed is stale: Coinbase is asked until it is fresh again.`;
   }
   for (const role of ["relayer", "anchor"] as const) {
-    const address = serviceAddress(role);
+    const address = getServiceAddress(role);
     if (address === null) continue;
-    if (address.toLowerCase() === optional("PLATFORM_WALLET_ADDRESS")?.toLowerCase())
+    if (address.toLowerCase() === getOptional("PLATFORM_WALLET_ADDRESS")?.toLowerCase())
       return `the ${role} is the platform wallet itself: use an account that holds gas and nothing else.`;
     if ((await getBalance(client, { address })) < LOW_GAS_WEI)
       return `the ${role} has hardly any gas: send a little ETH on Base to ${address}.`;
@@ -202,20 +204,20 @@ async function chainTrouble(): Promise<string | null> {
 }
 
 function isFeed(name: string): name is FeedName {
-  return Object.hasOwn(FEEDS, name);
+  return Object.hasOwn(PRICE_FEEDS, name);
 }
 
 /** Asks everybody at once. Prints what is wrong and what to do, and one line for all that is right. */
 export const ask = internalAction({
   args: {},
   returns: vAnswer,
-  handler: counted(async (ctx: ActionCtx): Promise<Infer<typeof vAnswer>> => {
-    const malformed = variableNames().flatMap((name) => {
+  handler: withUsage(async (ctx: ActionCtx): Promise<Infer<typeof vAnswer>> => {
+    const malformed = listVariables().flatMap((name) => {
       try {
-        optional(name);
+        getOptional(name);
         return [];
       } catch (error) {
-        return [messageOf(error)];
+        return [getErrorMessage(error)];
       }
     });
     const missing = REQUIRED.flatMap(([name, means]) =>
@@ -224,9 +226,9 @@ export const ask = internalAction({
     const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
     const [unopened, caller, node, answers] = await Promise.all([
       findUnopened(ctx),
-      countedCaller(siteUrl(), PATIENCE_MS),
-      probeNode(setting("CHAIN_RPC_URL")),
-      Promise.all(asked.map(async (one) => ({ ...one, trouble: await troubleOf(one, ctx) }))),
+      countedCaller(getSiteUrl(), PATIENCE_MS),
+      probeNode(getSetting("CHAIN_RPC_URL")),
+      Promise.all(asked.map(async (one) => ({ ...one, trouble: await findTrouble(one, ctx) }))),
     ]);
     const troubles = answers.flatMap(({ subject, trouble }) =>
       trouble === null ? [] : [`${subject}: ${trouble}`],
@@ -244,10 +246,10 @@ export const ask = internalAction({
 const FORGEABLE =
   "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";
 
-async function troubleOf({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
+async function findTrouble({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
   try {
     return await question(ctx);
   } catch (error) {
-    return `${messageOf(error)}. ${see}`;
+    return `${getErrorMessage(error)}. ${see}`;
   }
 }

@@ -1,14 +1,14 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change, recordCronRun } from "../lib/changes";
+import { defineMutation, recordCronRun } from "../platform/changes";
 import type { FunctionReference } from "convex/server";
-import { messageOf } from "../lib/errors";
+import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
-import { rowsDue } from "../lib/records";
-import { lostSince } from "../lib/work";
+import { queryDue } from "../platform/records";
+import { getLostSince } from "../platform/work";
 import { MINUTE } from "../lib/time";
-import { sampleDue } from "../market/samples";
+import { startSampling } from "../market/samples";
 import { beginReading } from "../payments/deposits";
 import { beginFollowing } from "../whales/alerts";
 
@@ -19,18 +19,18 @@ import { beginFollowing } from "../whales/alerts";
  */
 
 /** @returns Epoch ms since when something is due; null if nothing is. */
-type Look = (ctx: QueryCtx, now: number) => Promise<number | null>;
-type Due = { since: Look; takeUp: FunctionReference<"mutation", "internal"> };
+type DuePoll = (ctx: QueryCtx, now: number) => Promise<number | null>;
+type Due = { since: DuePoll; takeUp: FunctionReference<"mutation", "internal"> };
 
 const DUE: Record<string, Due> = {
   "open orders": {
     since: async ({ db }, now) =>
-      (await rowsDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
+      (await queryDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.orders.steps.takeUpDue,
   },
-  alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
-  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.begin },
-  work: { since: lostSince, takeUp: internal.lib.work.resumeLost },
+  alerts: { since: alertsSince, takeUp: internal.alerts.watch.checkAlerts },
+  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.startPosting },
+  work: { since: getLostSince, takeUp: internal.platform.work.resumeLost },
 };
 
 /** Work that has been due for longer is not being done. */
@@ -39,13 +39,13 @@ const OVERDUE_MS = 15 * MINUTE;
 const BEGUN = [
   { every: 1, begin: beginReading },
   { every: 5, begin: beginFollowing },
-  { every: 5, begin: sampleDue },
+  { every: 5, begin: startSampling },
 ];
 
 const NAME = "take up what is due";
 
 /** For the cron, every minute. It counts as having run only if nothing is overdue, so that health reports the rest. */
-export const takeUp = change({}, async (ctx) => {
+export const takeUp = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const overdue: string[] = [];
   for (const [name, due] of Object.entries(DUE)) {
@@ -69,7 +69,7 @@ async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Pro
     try {
       await begin(ctx);
     } catch (error) {
-      failures.push(messageOf(error));
+      failures.push(getErrorMessage(error));
     }
   }
   return failures;

@@ -1,13 +1,13 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { NEARLY_USED, spentToday } from "../lib/limits/budget";
-import { CRON_PERIODS } from "../lib/changes";
-import { FAILS_FROM } from "../lib/outside/calls";
-import { headTrouble } from "../lib/outside/head";
-import { rowsBy, rowsDue } from "../lib/records";
-import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
-import { isLate } from "./troubles";
+import { NEARLY_USED, getSpentToday } from "../platform/limits/budget";
+import { CRON_PERIODS } from "../platform/changes";
+import { FAILS_FROM } from "../platform/outside/calls";
+import { headTrouble } from "../platform/outside/head";
+import { queryBy, queryDue } from "../platform/records";
+import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
+import { isOverdue } from "./troubles";
 import { vOwnChecks } from "./validators";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
@@ -24,20 +24,20 @@ type Checks = Infer<typeof vOwnChecks>;
  * The state of the service's own work, and reasons why somebody should look (none if all is well), at `now` (epoch ms);
  * ages in seconds. Reads by index and within bounds, usually fewer than 100 documents in all.
  */
-export const read = internalQuery({
+export const readHealth = internalQuery({
   args: { now: v.number() },
   returns: v.object({ reasons: v.array(v.string()), checks: vOwnChecks }),
   handler: async (ctx, { now }) => {
-    const { used, resetsAt, ...spent } = await spentToday(ctx, now);
+    const { used, resetsAt, ...spent } = await getSpentToday(ctx, now);
     const checks: Checks = {
       crons: await cronAges(ctx, now),
       outbox: await outbox(ctx, now),
       pending: await overdueWork(ctx, now),
       work: await workCounts(ctx),
       providers: await providerStates(ctx, now),
-      budget: { resetsAt: iso(resetsAt), ...spent },
+      budget: { resetsAt: toIso(resetsAt), ...spent },
     };
-    const reasons = [...reasonsOf(checks), ...(await chainReasons(ctx, now)), ...scarce(used)];
+    const reasons = [...listReasons(checks), ...(await chainReasons(ctx, now)), ...scarce(used)];
     return { reasons, checks };
   },
 });
@@ -74,8 +74,8 @@ async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pendi
       .query("work")
       .withIndex("by_state_and_at", (q) => q.eq("state", "waiting"))
       .first(),
-    rowsDue(db.query("orders"), "nextCheckAt", now).first(),
-    rowsBy(db.query("paymentClaims"), "state", "settling").first(),
+    queryDue(db.query("orders"), "nextCheckAt", now).first(),
+    queryBy(db.query("paymentClaims"), "state", "settling").first(),
     db
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
@@ -106,8 +106,8 @@ async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["provi
   const rows = await ctx.db.query("providerStates").withIndex("by_provider").take(PROVIDERS);
   return Object.fromEntries(
     rows.map(({ provider, failures, since, failedAt = 0 }) => {
-      const works = failures < FAILS_FROM || failedAt < now - FAILS_FOR_MS;
-      return [provider, { works, since: iso(since) }];
+      const isWorking = failures < FAILS_FROM || failedAt < now - FAILS_FOR_MS;
+      return [provider, { works: isWorking, since: toIso(since) }];
     }),
   );
 }
@@ -136,17 +136,17 @@ function scarce({ all, callers }: { all: number; callers: number }): string[] {
 }
 
 /** A sentence each, for the operator. */
-function reasonsOf({ crons, outbox: waiting, pending, providers }: Checks): string[] {
+function listReasons({ crons, outbox: waiting, pending, providers }: Checks): string[] {
   const minutes = (seconds: number | null | undefined) => Math.round(((seconds ?? 0) * SECOND) / MINUTE);
   return [
     ...Object.entries(CRON_PERIODS)
       .filter(([name, period]) => (crons[name] ?? 0) * SECOND > 2 * period + CRON_SLACK_MS)
       .map(([name]) => `the cron "${name}" last ran ${minutes(crons[name])} minutes ago`),
-    ...(isLate(waiting.oldestSeconds)
+    ...(isOverdue(waiting.oldestSeconds)
       ? [`a message has waited for ${minutes(waiting.oldestSeconds)} minutes to be delivered`]
       : []),
     ...Object.entries(pending)
-      .filter(([, seconds]) => isLate(seconds))
+      .filter(([, seconds]) => isOverdue(seconds))
       .map(([kind, seconds]) => `unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`),
     ...Object.entries(providers)
       .filter(([, { works }]) => !works)

@@ -2,13 +2,14 @@ import { v } from "convex/values";
 import { components, internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change, recordCronRun } from "../lib/changes";
+import { defineMutation, recordCronRun } from "../platform/changes";
 import { hasLedger } from "../credits/model";
 import { log } from "../lib/log";
-import { namesIn, type TableRecord, type Range } from "../lib/records";
+import { type TableRecord, type Range } from "../platform/records";
+import { listKeys } from "../lib/objects";
 import { DAY } from "../lib/time";
 import { records } from "../schema";
-import { ownerOf } from "../accounts/model";
+import { findOwner } from "../identity/model";
 
 /** How many rows are read per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
 const BATCH = 200;
@@ -23,7 +24,7 @@ type Sweep = (
   cursor: string | null,
 ) => Promise<{ deleted: number; cursor: string | null }>;
 
-function sweepsOf<Table extends TableNames>(table: Table): Sweep[] {
+function buildSweeps<Table extends TableNames>(table: Table): Sweep[] {
   const { keep }: TableRecord<Table> = records[table];
   if (typeof keep === "string") return [];
   return [keep].flat().map((range) => (ctx, now, cursor) => sweep(ctx, table, range, now, cursor));
@@ -51,21 +52,21 @@ async function sweep<Table extends TableNames>(
 
 /** Whether a `userId` is nobody's login, and has never held credits. */
 async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (await ownerOf(ctx, userId)) === null && !(await hasLedger(ctx, userId));
+  return (await findOwner(ctx, userId)) === null && !(await hasLedger(ctx, userId));
 }
 
 /** Every range of rows to delete, by its place in the list: a table's name, and the range's index. */
-const steps = namesIn(records).flatMap((table) =>
-  sweepsOf(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
+const steps = listKeys(records).flatMap((table) =>
+  buildSweeps(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 
 /** Every limit is full again long before. One that is not is reset once a night. */
 const COUNTS_KEPT_MS = 2 * DAY;
 
 /** Deletes old rows, as the tables' records say, and old counts of the rate limiter. */
-export const run = change({}, async (ctx) => {
+export const run = defineMutation({}, async (ctx) => {
   await ctx.runMutation(components.rateLimiter.lib.clearAll, { before: Date.now() - COUNTS_KEPT_MS });
-  await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, {
+  await ctx.scheduler.runAfter(0, internal.ops.housekeeping.runStep, {
     name: steps[0]?.name ?? "",
     startedAt: Date.now(),
     cursor: null,
@@ -77,7 +78,7 @@ export const run = change({}, async (ctx) => {
  * Runs one batch of one step, and schedules the next: one transaction at a time, however much there is. Running it
  * twice deletes nothing twice.
  */
-export const step = change(
+export const runStep = defineMutation(
   {
     name: v.string(),
     /** The moment from which ages are counted, epoch ms: the same for all batches of a run. */
@@ -97,10 +98,10 @@ export const step = change(
     if (batch.cursor === null && sum > 0) log.info("housekeeping", { rows: name, deleted: sum });
     if (batch.cursor !== null) {
       const more = { name, startedAt, cursor: batch.cursor, deleted: sum };
-      await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, more);
+      await ctx.scheduler.runAfter(0, internal.ops.housekeeping.runStep, more);
     } else if (following !== undefined) {
       const next = { name: following.name, startedAt, cursor: null, deleted: 0 };
-      await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, next);
+      await ctx.scheduler.runAfter(0, internal.ops.housekeeping.runStep, next);
     } else {
       await recordCronRun(ctx, "delete what has aged");
     }

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { agentApiUrl, isSet, type Variable } from "../lib/env";
-import { findUnopened } from "../lib/security/rotation";
-import { iso, SECOND } from "../lib/time";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { getAgentApiUrl, isSet, type Variable } from "../lib/env";
+import { findUnopened } from "./rotation";
+import { toIso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
-import { PUBLIC_SOURCES, sourceName } from "../lib/publicSources";
-import { troublesIn } from "./troubles";
-import { VERSION } from "./version";
+import { PUBLIC_SOURCES, getSourceName } from "../figures/publicSources";
+import { listTroubles } from "./troubles";
+import { VERSION } from "../lib/version";
 
 /** Without any of these, endpoints of the contract answer 500. */
 const REQUIRED = [
@@ -23,7 +23,7 @@ const CHECKED = [...REQUIRED, "MESSENGER_BOT_TOKEN", "AGENT_API_URL"] as const;
 /** Answers within this many ms are the same, so that frequent monitoring costs little. */
 const GRAIN_MS = 10 * SECOND;
 
-const health: MountedEndpoint = endpoint({
+const health: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/health",
   summary: "Whether the service answers, and the state of its own work.",
@@ -48,14 +48,14 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
   const missing = REQUIRED.filter((name) => !isSet(name)).map((name) => `${name} is not configured`);
-  const { reasons: own, checks } = await ctx.runQuery(internal.ops.health.read, {
+  const { reasons: own, checks } = await ctx.runQuery(internal.ops.health.readHealth, {
     now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
   });
   const reasons = [...missing, ...own, ...(await findUnopened(ctx))];
   return {
     status: reasons.length === 0 ? "ok" : "degraded",
     version: VERSION,
-    time: iso(now),
+    time: toIso(now),
     reasons,
     checks: { configured, ...checks },
   };
@@ -64,15 +64,17 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
 /** The part of it that users see. */
 export async function readStatus(ctx: ActionCtx) {
   const { checks, time } = await readHealth(ctx);
-  const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false).map(sourceName);
-  return { time, troubles: troublesIn(checks), silent };
+  const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false).map(
+    getSourceName,
+  );
+  return { time, troubles: listTroubles(checks), silent };
 }
 
 /** The agent API needs no setting with its own gateway, and an address with another one. */
 function isConfigured(name: Variable): boolean {
   if (name !== "AGENT_API_URL") return isSet(name);
   try {
-    return agentApiUrl() !== null;
+    return getAgentApiUrl() !== null;
   } catch {
     // Set, but malformed.
     return false;

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { EXAMPLE_TIME } from "../lib/http/input";
-import { VERSION } from "./version";
+import { EXAMPLE_TIME } from "../platform/http/input";
+import { VERSION } from "../lib/version";
 
 const age = z.number().nonnegative().nullable();
 

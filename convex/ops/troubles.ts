@@ -23,16 +23,16 @@ const ASKED: readonly [Trouble, readonly string[]][] = [
 ];
 
 /** Whether work has waited for too long, by the age of the oldest; `null` if none waits. */
-export function isLate(seconds: number | null): boolean {
+export function isOverdue(seconds: number | null): boolean {
   return (seconds ?? 0) * SECOND > LATE_MS;
 }
 
 /** Current problems. */
-export function troublesIn({ outbox, pending, providers }: Signs): Trouble[] {
+export function listTroubles({ outbox, pending, providers }: Signs): Trouble[] {
   const failing = ASKED.filter(([, names]) => names.some((name) => providers[name]?.works === false)).map(
     ([trouble]) => trouble,
   );
-  if (isLate(outbox.oldestSeconds)) failing.push("messages");
-  if (Object.values(pending).some(isLate)) failing.push("late");
+  if (isOverdue(outbox.oldestSeconds)) failing.push("messages");
+  if (Object.values(pending).some(isOverdue)) failing.push("late");
   return TROUBLES.filter((trouble) => failing.includes(trouble));
 }

@@ -45,7 +45,7 @@ type TimeChart = {
 const SPAN = 1_000;
 
 /** Prices as points. */
-export function pointsOf(prices: readonly { at: string; priceUsd: number }[]): Point[] {
+export function toPoints(prices: readonly { at: string; priceUsd: number }[]): Point[] {
   return prices.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd }));
 }
 
@@ -65,12 +65,12 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   ];
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
   const y = scaleLinear().domain(spread(values)).range([SPAN, 0]);
-  const { across, down, shareAcross, shareDown } = lengthsOf(frame);
+  const { across, down, shareAcross, shareDown } = createLengths(frame);
   const path = line().digits(frame === undefined ? 0 : 1);
   const filled = area()
     .digits(frame === undefined ? 0 : 1)
     .y0(down(SPAN));
-  const placed = (points: readonly Point[]) =>
+  const placePoints = (points: readonly Point[]) =>
     points.map(({ at, value }): [number, number] => [across(x(at)), down(y(value))]);
   const size = frame?.size ?? 12;
 
@@ -78,25 +78,25 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...bands.map((band) => {
       const [left, right] = [across(x(band.from)), across(x(band.to))];
       const [top, bottom] = [down(y(band.high)), down(y(band.low))];
-      return <path class={`band ${band.kind}`} d={boxOf([left, top], [right, bottom])} />;
+      return <path class={`band ${band.kind}`} d={buildBox([left, top], [right, bottom])} />;
     }),
     ...lines.flatMap(({ kind, points, isFilled = false }) => [
-      isFilled && <path class={`fill ${kind}`} d={filled(placed(points)) ?? ""} />,
-      <path class={`path ${kind}`} d={path(placed(points)) ?? ""} />,
+      isFilled && <path class={`fill ${kind}`} d={filled(placePoints(points)) ?? ""} />,
+      <path class={`path ${kind}`} d={path(placePoints(points)) ?? ""} />,
     ]),
   ];
 
   const [atX, atY] = [(at: number) => shareAcross(x(at)), (value: number) => shareDown(y(value))];
-  const named = levels.filter(({ name }) => name !== undefined);
+  const namedLevels = levels.filter(({ name }) => name !== undefined);
   const heights = apart(
-    named.map(({ value }) => y(value)),
-    frame === undefined ? 78 : (1.25 * size * SPAN) / plotOf(frame).height,
+    namedLevels.map(({ value }) => y(value)),
+    frame === undefined ? 78 : (1.25 * size * SPAN) / getPlotSize(frame).height,
   );
   /** A time stays within a chart that has no gutter beside it. */
   const anchorAt = (at: number) =>
-    x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && named.length === 0 ? "end" : "middle";
+    x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && namedLevels.length === 0 ? "end" : "middle";
   const ticks = axis === undefined ? [] : y.ticks(4);
-  const times = chart.size === "spark" ? [] : timesOf(from, to);
+  const times = chart.size === "spark" ? [] : listTimes(from, to);
   const [beside, begin, end] = [0.7 * size, shareAcross(0), shareAcross(SPAN)];
   const marks = [
     ...ticks.flatMap((value) => [
@@ -111,7 +111,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...dots.map(({ kind, at, value }) => (
       <circle class={`dot ${kind}`} cx={atX(at)} cy={atY(value)} r={0.42 * size} />
     )),
-    ...named.map(({ kind, name }, index) => (
+    ...namedLevels.map(({ kind, name }, index) => (
       <text class={`named ${kind}`} x={end} y={shareDown(heights[index] ?? 0)} dx={beside} dy="0.33em">
         {name}
       </text>
@@ -131,7 +131,11 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
       </g>
     );
   }
-  const gutters = [chart.size, axis === undefined ? null : "valued", named.length === 0 ? null : "labelled"];
+  const gutters = [
+    chart.size,
+    axis === undefined ? null : "valued",
+    namedLevels.length === 0 ? null : "labelled",
+  ];
   return (
     <svg
       class={["chart", ...gutters.filter(Boolean)].join(" ")}
@@ -148,13 +152,13 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   );
 }
 
-function plotOf({ width, height, left, right, below }: Frame) {
+function getPlotSize({ width, height, left, right, below }: Frame) {
   return { width: width - left - right, height: height - below };
 }
 
 /** How lengths of the plot are written: of shapes, and of words and marks. A picture's renderer knows pixels alone. */
-function lengthsOf(frame: Frame | undefined) {
-  const { width, height } = frame === undefined ? { width: SPAN, height: SPAN } : plotOf(frame);
+function createLengths(frame: Frame | undefined) {
+  const { width, height } = frame === undefined ? { width: SPAN, height: SPAN } : getPlotSize(frame);
   const across = (length: number) => (length / SPAN) * width;
   const down = (length: number) => (length / SPAN) * height;
   if (frame === undefined) {
@@ -165,7 +169,10 @@ function lengthsOf(frame: Frame | undefined) {
   return { across, down, shareAcross: pixels(across), shareDown: pixels(down) };
 }
 
-function boxOf([left, top]: readonly [number, number], [right, bottom]: readonly [number, number]): string {
+function buildBox(
+  [left, top]: readonly [number, number],
+  [right, bottom]: readonly [number, number],
+): string {
   const [a, b, c, d] = [left, top, right, bottom].map((length) => Number(length.toFixed(1)));
   return `M${a} ${b}H${c}V${d}H${a}z`;
 }
@@ -181,7 +188,7 @@ function spread(values: readonly number[]): [number, number] {
 const WORD = 260;
 
 /** Times below the plot: hours if it covers two days or less, otherwise days; as many as a phone has room for. */
-function timesOf(from: number, to: number): { at: number; words: string }[] {
+function listTimes(from: number, to: number): { at: number; words: string }[] {
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
   const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
   const ticks = x.ticks(4);

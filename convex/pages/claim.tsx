@@ -1,10 +1,10 @@
-import { notice } from "./layout";
+import { buildNoticePage } from "./layout";
 
 /** The pages that end a claim of an id. Looking at the first ends nothing: previews of links look, too. */
 
 /** It asks for the id: an id in an address would stay in histories and logs. */
-export function claimPage() {
-  const words = (
+export function buildClaimPage() {
+  const text = (
     <>
       Has somebody else claimed your account id? Until the time in every answer to the id you can end that
       claim; the id stays as it is then.
@@ -19,15 +19,15 @@ export function claimPage() {
       <button>End the claim</button>
     </form>
   );
-  return notice("End a claim?", words, form);
+  return buildNoticePage("End a claim?", text, form);
 }
 
-export function endedPage(id: string) {
-  const words = (
+export function buildEndedPage(id: string) {
+  const text = (
     <>
       <code>{id}</code> stays as it was, and nobody can claim it for a week. Use the week to move what it
       holds; after it you can <a href="/start#id">own it yourself</a>.
     </>
   );
-  return notice("The claim has ended", words);
+  return buildNoticePage("The claim has ended", text);
 }

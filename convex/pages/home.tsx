@@ -1,27 +1,27 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { bigUsd } from "../lib/text/numbers";
-import { sourceName } from "../lib/publicSources";
+import { formatBigUsd } from "../lib/text/numbers";
+import { getSourceName } from "../figures/publicSources";
 import { HOUR } from "../lib/time";
-import { marketSnapshot, type Snapshot } from "../market/shapes";
+import { marketSnapshot, type MarketSnapshot } from "../market/shapes";
 import { MARKET_KEY } from "../market/snapshot";
 import { readPrices, type ShownPrices } from "../market/views";
-import { TOKENS } from "../signals/rules";
-import { Chart, isDrawn, pointsOf } from "./chart";
+import { SIGNAL_TOKENS } from "../signals/rules";
+import { Chart, isDrawn, toPoints } from "./chart";
 import type { Page } from "./layout";
 import {
-  Card,
+  CardSection,
   Change,
   Empty,
   Ending,
   Moment,
-  money,
+  formatMoney,
   Movements,
   OrBuy,
   Out,
   Side,
   Since,
-  sourceNames,
+  joinSourceNames,
   Table,
 } from "./parts";
 import { SignalFigure, withPath, type SignalData } from "./signal";
@@ -36,17 +36,17 @@ const COINS = 10;
 const WHALES = 5;
 
 /** From the close of a day ago on, from which the change is computed. */
-export const HOURS = 25;
+export const CHART_HOURS = 25;
 
 const NAMES = { BTC: "Bitcoin", ETH: "Ethereum" } as const;
 
-export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
+export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> {
   const [{ prices }, market, signals, alerts, { record }] = await Promise.all([
-    readPrices(ctx, HOURS),
+    readPrices(ctx, CHART_HOURS),
     readMarket(ctx, now),
     readLatest(ctx),
     readWhales(ctx, now, WHALES),
-    ctx.runQuery(internal.signals.history.page, { token: null, limit: 1 }),
+    ctx.runQuery(internal.signals.history.listSignalPage, { token: null, limit: 1 }),
   ]);
   const content = (
     <>
@@ -58,7 +58,7 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
       </p>
       <h2 id="prices">Prices</h2>
       <div class="grid two">
-        {TOKENS.map((token) => (
+        {SIGNAL_TOKENS.map((token) => (
           <PriceCard token={token} price={prices[token]} now={now} />
         ))}
       </div>
@@ -116,14 +116,14 @@ export async function homePage(ctx: ActionCtx, now: number): Promise<Page> {
 }
 
 /** `null` if none of the last hour is stored: older prices are not today's. */
-async function readMarket(ctx: ActionCtx, now: number): Promise<Snapshot | null> {
-  const stored = await ctx.runQuery(internal.lib.cache.answer, { key: MARKET_KEY });
+async function readMarket(ctx: ActionCtx, now: number): Promise<MarketSnapshot | null> {
+  const stored = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: MARKET_KEY });
   if (stored === null || now - stored.fetchedAt > HOUR) return null;
   return marketSnapshot.parse(JSON.parse(stored.body));
 }
 
 async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
-  const rows = await ctx.runQuery(internal.signals.history.latest, { tokens: [...TOKENS] });
+  const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens: [...SIGNAL_TOKENS] });
   return Promise.all(rows.map((row) => withPath(ctx, row)));
 }
 
@@ -133,26 +133,26 @@ type Priced = { token: keyof Prices; price: Prices["BTC"]; now: number };
 /** A token's newest price, and its course since. */
 export function PriceCard({ token, price, now }: Priced) {
   return (
-    <Card id={token} title={NAMES[token]} aside={<Change value={price?.change24hPercent ?? null} />}>
+    <CardSection id={token} title={NAMES[token]} aside={<Change value={price?.change24hPercent ?? null} />}>
       {price === null ? (
         <Empty>The first price comes within a minute or two.</Empty>
       ) : (
         <>
-          <p class="figure">{money(price.priceUsd)}</p>
+          <p class="figure">{formatMoney(price.priceUsd)}</p>
           <Course token={token} price={price} />
           <p class="small">
-            {sourceName(price.source)}, <Since at={price.observedAt} now={now} />. The line: its hours, of a
-            day at most.
+            {getSourceName(price.source)}, <Since at={price.observedAt} now={now} />. The line: its hours, of
+            a day at most.
           </p>
         </>
       )}
-    </Card>
+    </CardSection>
   );
 }
 
 /** A price's course without values; nothing for fewer than two prices. */
 function Course({ token, price }: { token: string; price: NonNullable<Prices["BTC"]> }) {
-  const points = pointsOf([...price.closes, { at: price.observedAt, priceUsd: price.priceUsd }]);
+  const points = toPoints([...price.closes, { at: price.observedAt, priceUsd: price.priceUsd }]);
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || !isDrawn(points)) return null;
   const values = points.map(({ value }) => value);
@@ -162,7 +162,7 @@ function Course({ token, price }: { token: string; price: NonNullable<Prices["BT
       id={`course-${token}`}
       size="spark"
       title={`${token} in USD, hour by hour`}
-      says={`From ${money(first.value)} to ${money(last.value)}; lowest ${money(Math.min(...values))}, highest ${money(Math.max(...values))}.`}
+      says={`From ${formatMoney(first.value)} to ${formatMoney(last.value)}; lowest ${formatMoney(Math.min(...values))}, highest ${formatMoney(Math.max(...values))}.`}
       from={first.at}
       to={last.at}
       lines={[{ kind: way, points, isFilled: true }]}
@@ -179,7 +179,7 @@ function SignalCard({ data }: { data: SignalData }) {
     </span>
   );
   return (
-    <Card
+    <CardSection
       id={id}
       title={<a href={`/signals/${id}`}>{`${token}, ${id.slice(token.length + 1)}`}</a>}
       aside={ended}
@@ -192,7 +192,7 @@ function SignalCard({ data }: { data: SignalData }) {
         <summary>The model's view</summary>
         <p>“{reasoning}”</p>
       </details>
-    </Card>
+    </CardSection>
   );
 }
 
@@ -203,10 +203,10 @@ function Market({
   sources,
   prices,
   now,
-}: Snapshot & { prices: Prices; now: number }) {
+}: MarketSnapshot & { prices: Prices; now: number }) {
   /** A coin has one change on this page: that of its measured hours, if there are any. */
   const measured: Readonly<Record<string, Prices["BTC"]>> = prices;
-  const names = sourceNames(sources.map(({ name }) => ({ source: name })));
+  const names = joinSourceNames(sources.map(({ name }) => ({ source: name })));
   /** The terms of this source ask for a link beside the table. */
   const isOwed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
   const trending = searched.slice(0, 6).map(({ symbol }) => symbol);
@@ -221,9 +221,9 @@ function Market({
             <>
               {symbol} {name !== symbol && <span class="soft">{name}</span>}
             </>,
-            money(price),
+            formatMoney(price),
             <Change value={measured[symbol]?.change24hPercent ?? change24h} />,
-            bigUsd(marketCap),
+            formatBigUsd(marketCap),
           ])}
         />
       </div>

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { endpoint, Reply, type Endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { optionalToken, text, userId } from "../lib/http/input";
+import { defineEndpoint, Reply, type Endpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { optionalToken, requiredText, userId } from "../platform/http/input";
 import type { Page } from "./layout";
 
 /** Pages for people. The code that makes HTML is loaded when a page is asked for. */
 
-type Shown<Input extends z.ZodType> = Pick<
+type PageResult<Input extends z.ZodType> = Pick<
   Endpoint<Input>,
   "path" | "summary" | "description" | "errors" | "limit"
 > & {
@@ -20,8 +20,8 @@ type Shown<Input extends z.ZodType> = Pick<
   show: (ctx: ActionCtx, input: z.output<Input>, now: number) => Promise<Page>;
 };
 
-function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }: Shown<Input>) {
-  return endpoint({
+function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }: PageResult<Input>) {
+  return defineEndpoint({
     methods: ["GET"],
     ...described,
     media: "text/html",
@@ -33,8 +33,8 @@ function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }
     },
     handler: async (ctx, input) => {
       const now = Date.now();
-      const shown = await show(ctx, input, now);
-      const { value, headers } = (await import("./layout")).pageReply(shown, now);
+      const result = await show(ctx, input, now);
+      const { value, headers } = (await import("./layout")).pageReply(result, now);
       return new Reply(value, isPrivate ? { ...headers, "Cache-Control": "no-store" } : headers);
     },
   });
@@ -45,7 +45,7 @@ export const pageEndpoints: MountedEndpoint[] = [
     path: "/",
     summary: "Prices, the latest signals, how all did, the last whales, a market not older than an hour.",
     input: z.object({}),
-    show: async (ctx, _input, now) => (await import("./home")).homePage(ctx, now),
+    show: async (ctx, _input, now) => (await import("./home")).buildHomePage(ctx, now),
   }),
   page({
     path: "/start",
@@ -63,27 +63,27 @@ export const pageEndpoints: MountedEndpoint[] = [
     path: "/signals/{id}",
     summary: "One signal, with its levels on the path of the price.",
     errors: { not_found: "There is no such signal." },
-    input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
-    show: async (ctx, { id }) => (await import("./signal")).signalPage(ctx, id),
+    input: z.object({ id: requiredText(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
+    show: async (ctx, { id }) => (await import("./signal")).buildSignalPage(ctx, id),
   }),
   page({
     path: "/research",
     summary:
       "The latest research on a token or the whole market; POST /mcp/research has a newer one written.",
     input: z.object({ token: optionalToken }),
-    show: async (ctx, { token }, now) => (await import("./research")).researchPage(ctx, token, now),
+    show: async (ctx, { token }, now) => (await import("./research")).buildResearchPage(ctx, token, now),
   }),
   page({
     path: "/whales",
     summary: "Whale alerts of the last week, newest first: the newest thirty of /mcp/whale-alerts.",
     input: z.object({}),
-    show: async (ctx, _input, now) => (await import("./whales")).whalesPage(ctx, now),
+    show: async (ctx, _input, now) => (await import("./whales")).buildWhalesPage(ctx, now),
   }),
   page({
     path: "/status",
     summary: "What works now, and what has trouble.",
     input: z.object({}),
-    show: async (ctx) => (await import("./status")).statusPage(ctx),
+    show: async (ctx) => (await import("./status")).buildStatusPage(ctx),
   }),
   page({
     path: "/claim/end",
@@ -92,7 +92,7 @@ export const pageEndpoints: MountedEndpoint[] = [
       "While somebody's claim of a `userId` with a wallet waits, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Looking ends nothing.",
     isPrivate: true,
     input: z.object({}),
-    show: async () => (await import("./claim")).claimPage(),
+    show: async () => (await import("./claim")).buildClaimPage(),
   }),
   page({
     path: "/claim/end",
@@ -105,8 +105,8 @@ export const pageEndpoints: MountedEndpoint[] = [
     isPrivate: true,
     input: z.object({ id: userId.describe("The userId whose claim waits") }),
     show: async (ctx, { id }) => {
-      await ctx.runMutation(internal.accounts.claims.end, { name: id });
-      return (await import("./claim")).endedPage(id);
+      await ctx.runMutation(internal.accounts.claims.endClaim, { name: id });
+      return (await import("./claim")).buildEndedPage(id);
     },
   }),
 ];

@@ -1,18 +1,17 @@
 import type { Child } from "hono/jsx";
 import { raw } from "hono/html";
-import { siteUrl } from "../lib/env";
-import { Reply } from "../lib/http/endpoint";
-import type { Failing } from "../lib/http/router";
-import { spokenFailure } from "../lib/errors";
+import { getSiteUrl } from "../lib/env";
+import { Reply } from "../platform/http/endpoint";
+import type { Failing } from "../platform/http/router";
+import { describeFailure } from "../messenger/failures";
 import { typeset } from "../lib/text/numbers";
-import { iso } from "../lib/time";
-import { ICON, pageHeaders } from "../ops/html";
-import { TITLE, VERSION } from "../ops/version";
-import { Moment, textOf } from "./parts";
+import { toIso } from "../lib/time";
+import { ICON, pageHeaders } from "./html";
+import { TITLE, VERSION } from "../lib/version";
+import { Moment, renderText } from "./parts";
 import { STYLE } from "./style";
 
 /** What all pages share: they load nothing, run nothing, and work as plain HTML. */
-
 export const HEADERS = pageHeaders(STYLE, "'self'");
 
 const PLACES = [
@@ -39,11 +38,11 @@ type Made = { site: string; now?: number };
 
 /** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
 export function pageReply(page: Page, now: number): Reply<string> {
-  return new Reply(pageHtml(page, { site: siteUrl(), now }), HEADERS);
+  return new Reply(pageHtml(page, { site: getSiteUrl(), now }), HEADERS);
 }
 
 export function pageHtml(page: Page, made: Made): string {
-  return `<!doctype html>${textOf(<Whole page={page} made={made} />)}`;
+  return `<!doctype html>${renderText(<Whole page={page} made={made} />)}`;
 }
 
 function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
@@ -99,7 +98,7 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
           <p>
             {now !== undefined && (
               <>
-                Made <Moment at={iso(now)} />.{" "}
+                Made <Moment at={toIso(now)} />.{" "}
               </>
             )}
             Each price names its source, what a model said is marked, and nothing here is advice. For
@@ -114,7 +113,7 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
 
 /** Words with their figures in one style, whoever wrote them; attributes stay as they are. */
 function Typeset({ children }: { children: Child }) {
-  return raw(textOf(<>{children}</>).replace(/>[^<>]+</g, typeset));
+  return raw(renderText(<>{children}</>).replace(/>[^<>]+</g, typeset));
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -125,20 +124,20 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 /** The page of an error. */
-export function failureReply({ status, message }: Failing, now: number): Reply<string> {
+export function buildFailureReply({ status, message }: Failing, now: number): Reply<string> {
   const title = TITLES[status] ?? "That did not work";
   const isUnknown = /^There is no endpoint at /.test(message);
-  const words = isUnknown ? "There is no page at this address." : spokenFailure(status, message);
+  const text = isUnknown ? "There is no page at this address." : describeFailure(status, message);
   const more = (
     <p>
       Go to <a href="/">today</a>, <a href="/record">the record</a> or <a href="/start">the start</a>.
     </p>
   );
-  return pageReply(notice(title, words, more), now);
+  return pageReply(buildNoticePage(title, text, more), now);
 }
 
 /** A page that says one thing. */
-export function notice(title: string, words: Child, more: Child = null): Page {
+export function buildNoticePage(title: string, words: Child, more: Child = null): Page {
   const content = (
     <>
       <h1>{title}</h1>

@@ -1,25 +1,25 @@
 import type { Child } from "hono/jsx";
 import type { JSX } from "hono/jsx/jsx-runtime";
-import { isSet, optional } from "../lib/env";
-import { sourceName } from "../lib/publicSources";
-import { signed, usd } from "../lib/text/numbers";
-import { many } from "../lib/text/strings";
-import { DAY, dateTime, HOUR, iso, MINUTE } from "../lib/time";
+import { isSet, getOptional } from "../lib/env";
+import { getSourceName } from "../figures/publicSources";
+import { formatSignedPercent, formatUsd } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
+import { DAY, formatDateTime, HOUR, toIso, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
-import { addedBy, newsOf } from "../whales/cards";
+import { getAddedDescription, formatNews } from "../whales/cards";
 
 /** Parts and words that several pages have in common. */
 
 /** What a component has written: nothing here waits, so it is there at once. */
-export function textOf(written: JSX.Element): string {
+export function renderText(written: JSX.Element): string {
   if (written instanceof Promise) throw new Error("A component waits");
   return written.toString();
 }
 
 /** `$97,250.50`: an amount or a price, on pages and pictures as on cards. */
-export function money(value: number): string {
-  return `$${usd(value)}`;
+export function formatMoney(value: number): string {
+  return `$${formatUsd(value)}`;
 }
 
 /** Where a report can be bought, if this deployment has a wallet that is paid. */
@@ -29,7 +29,11 @@ export function OrBuy({ children }: { children: Child }) {
 }
 
 /** A figure, or words if there is none. */
-export function orNone(value: number | null, words: (value: number) => string, none = "none yet"): string {
+export function formatOrNone(
+  value: number | null,
+  words: (value: number) => string,
+  none = "none yet",
+): string {
   return value === null ? none : words(value);
 }
 
@@ -39,26 +43,26 @@ function ago(at: number, now: number): string {
   if (distance < MINUTE) return "just now";
   const [size, word]: [number, string] =
     distance < 2 * HOUR ? [MINUTE, "minute"] : distance < 2 * DAY ? [HOUR, "hour"] : [DAY, "day"];
-  return `${many(Math.round(distance / size), word)} ago`;
+  return `${formatCount(Math.round(distance / size), word)} ago`;
 }
 
 /** `20 Nov 2026, 15:30 UTC` for people and programs. */
 export function Moment({ at }: { at: string }) {
-  return <time datetime={at}>{dateTime(Date.parse(at))}</time>;
+  return <time datetime={at}>{formatDateTime(Date.parse(at))}</time>;
 }
 
 /** How long ago that was, with the moment itself for who points at it. */
 export function Since({ at, now }: { at: string; now: number }) {
   return (
-    <time datetime={at} title={dateTime(Date.parse(at))}>
+    <time datetime={at} title={formatDateTime(Date.parse(at))}>
       {ago(Date.parse(at), now)}
     </time>
   );
 }
 
 /** `Chainlink and Coinbase`. */
-export function sourceNames(points: readonly { source: string }[]): string {
-  const names = [...new Set(points.map(({ source }) => sourceName(source)))];
+export function joinSourceNames(points: readonly { source: string }[]): string {
+  const names = [...new Set(points.map(({ source }) => getSourceName(source)))];
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
@@ -81,7 +85,7 @@ function Way({ kind, way, children }: { kind: string; way: keyof typeof MARKS; c
 export function Change({ value }: { value: number | null }) {
   return value === null ? null : (
     <Way kind="change" way={value > 0 ? "up" : value < 0 ? "down" : "flat"}>
-      {signed(value)}
+      {formatSignedPercent(value)}
     </Way>
   );
 }
@@ -109,13 +113,14 @@ const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" 
 /** `won +1.05 %` after costs, `open`, `expired without a price`. */
 export function Ending({ signal: { signal, status, ...of } }: { signal: PublicSignal }) {
   const unpriced = of.exitPrice === null && signal !== "HOLD" ? " without a price" : "";
-  const result = typeof of.afterCostsPercent === "number" ? ` ${signed(of.afterCostsPercent)}` : unpriced;
+  const result =
+    typeof of.afterCostsPercent === "number" ? ` ${formatSignedPercent(of.afterCostsPercent)}` : unpriced;
   return <span class={status.toLowerCase()}>{ENDINGS[status] + result}</span>;
 }
 
 /** The bot as a link; `null` if the operator has not named it. */
 export function Bot() {
-  const bot = optional("MESSENGER_BOT_NAME");
+  const bot = getOptional("MESSENGER_BOT_NAME");
   return bot === undefined ? null : <Out to={`https://t.me/${bot}`}>@{bot}</Out>;
 }
 
@@ -135,15 +140,15 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
     <ul class="list">
       {alerts.map((alert) => {
         const { direction, detectedAt, verified, source } = alert;
-        const added = addedBy(alert);
+        const added = getAddedDescription(alert);
         const found = verified ? "reported, found on Base" : "reported";
         const by = source === "measured" ? "measured on Base" : found;
         return (
           <li>
             <div class="head">
-              <strong>{newsOf(alert)}</strong>
+              <strong>{formatNews(alert)}</strong>
               <span class="small">
-                <Side side={direction} kind="" /> · <Since at={iso(detectedAt)} now={now} /> · {by}
+                <Side side={direction} kind="" /> · <Since at={toIso(detectedAt)} now={now} /> · {by}
               </span>
             </div>
             {added !== null && <p class="small">{added}</p>}
@@ -155,7 +160,13 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
 }
 
 /** @param isPart Whether it stands right below the page's own heading. */
-export function Card(of: { id: string; title: Child; aside?: Child; isPart?: boolean; children: Child }) {
+export function CardSection(of: {
+  id: string;
+  title: Child;
+  aside?: Child;
+  isPart?: boolean;
+  children: Child;
+}) {
   const Heading = of.isPart === true ? "h2" : "h3";
   return (
     <section class="card" aria-labelledby={of.id}>
@@ -208,10 +219,10 @@ export function Table(of: {
 }
 
 /** A term, its value, and what has to be known with it. */
-export type Fact = readonly [term: string, value: Child, note?: Child];
+export type Term = readonly [term: string, value: Child, note?: Child];
 
 /** @param kind `facts` for a few large figures beside one another; left out for a list. */
-export function Facts({ of, kind }: { of: readonly Fact[]; kind?: "facts" }) {
+export function Facts({ of, kind }: { of: readonly Term[]; kind?: "facts" }) {
   return (
     <dl class={kind}>
       {of.map(([term, value, note]) => (

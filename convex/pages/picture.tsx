@@ -1,15 +1,21 @@
 import type { Child } from "hono/jsx";
 import { raw } from "hono/html";
-import { FUNDING_HOURS, lineOf } from "../alerts/grammar";
+import { FUNDING_HOURS, formatCondition } from "../alerts/grammar";
 import type { DrawnHistory } from "../alerts/observations";
 import type { Condition } from "../alerts/tables";
-import { bigUsd, percent, shortUsd, signed, typeset } from "../lib/text/numbers";
-import { date, dateTime, DAY, HOUR, MINUTE } from "../lib/time";
+import {
+  formatBigUsd,
+  formatPercent,
+  formatShortUsd,
+  formatSignedPercent,
+  typeset,
+} from "../lib/text/numbers";
+import { formatDate, formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import type { PricePoint } from "../market/views";
-import { Chart, pointsOf, type Frame, type Point } from "./chart";
-import { money, sourceNames, textOf } from "./parts";
-import { Levels, type SignalData } from "./signal";
+import { Chart, toPoints, type Frame, type Point } from "./chart";
+import { formatMoney, joinSourceNames, renderText } from "./parts";
+import { LevelsChart, type SignalData } from "./signal";
 import { CHART_STYLE, DARK_COLOURS } from "./style";
 
 /**
@@ -29,7 +35,7 @@ const BODY = { top: 92, bottom: 442 };
 const GAP = 20;
 const FONT = 24;
 
-const STYLE = coloured(`
+const STYLE = inlineColours(`
 text { font-family: Inter; font-size: ${FONT}px; fill: var(--ink); }
 .ground { fill: var(--raised); } .edge { fill: var(--accent); }
 .title { font-size: 36px; font-weight: 600; } .figure { font-size: 40px; font-weight: 600; }
@@ -40,7 +46,7 @@ ${CHART_STYLE}
 `);
 
 /** The renderer does not know CSS variables, so their colours take their place. */
-function coloured(style: string): string {
+function inlineColours(style: string): string {
   return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => DARK_COLOURS[name] ?? "none");
 }
 
@@ -48,25 +54,25 @@ function coloured(style: string): string {
 type Card = { title: string; aside: string; source: string; site: string };
 
 /** A card's SVG. */
-function svgOf({ title, aside, source, site }: Card, body: Child): string {
-  const written = textOf(
+function renderSvg({ title, aside, source, site }: Card, body: Child): string {
+  const written = renderText(
     <svg xmlns="http://www.w3.org/2000/svg" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`}>
       <style>{raw(STYLE)}</style>
       <rect class="ground" width={WIDTH} height={HEIGHT} />
       <rect class="edge" width={WIDTH} height="6" />
       {body}
-      <Words kind="title" y={62} say={title} />
-      <Words kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
-      <Words kind="soft" y={478} say={source} />
+      <TextLines kind="title" y={62} say={title} />
+      <TextLines kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
+      <TextLines kind="soft" y={478} say={source} />
       {source.length + site.length <= FOOT && (
-        <Words kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
+        <TextLines kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
       )}
     </svg>,
   );
   return written.replace(/(<text[^<>]*)(>[^<>]+<)/g, (_, tag: string, words: string) => tag + typeset(words));
 }
 
-function Words({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
+function TextLines({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
   return (
     <text class={kind} x={x} y={y}>
       {say}
@@ -75,7 +81,7 @@ function Words({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y
 }
 
 /** The place of one of several rows between head and foot, beside words of a width, and its gutters. */
-function rowOf(
+function placeRow(
   [index, count]: readonly [number, number],
   aside: number,
   gutters: Pick<Frame, "left" | "right">,
@@ -98,24 +104,24 @@ const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h
 type Way = keyof typeof SHAPES;
 
 /** The day's signals: the price of the day before each, and its levels for as long as it is open. */
-export function signalsPicture(signals: readonly SignalData[], site: string): string {
+export function drawSignals(signals: readonly SignalData[], site: string): string {
   const issued = Math.max(...signals.map(({ signal }) => Date.parse(signal.generatedAt)));
   const prices = signals.flatMap(({ path, issued }) => [...path, issued]);
   const card = {
     title: signals.length === 1 ? "Trading signal" : "Trading signals",
-    aside: dateTime(issued),
-    source: `Prices by ${sourceNames(prices)}`,
+    aside: formatDateTime(issued),
+    source: `Prices by ${joinSourceNames(prices)}`,
     site,
   };
-  return svgOf(
+  return renderSvg(
     card,
     signals.map(({ signal, path }, index) => {
-      const frame = rowOf([index, signals.length], 250, { left: 0, right: 190 });
+      const frame = placeRow([index, signals.length], 250, { left: 0, right: 190 });
       const window = { from: Date.parse(signal.generatedAt) - DAY, to: Date.parse(signal.expiresAt) };
       return (
         <>
-          <Beside said={saidOf(signal)} top={frame.y} />
-          <Levels signal={signal} points={pointsOf(path)} window={window} frame={frame} />
+          <Beside said={describeSignal(signal)} top={frame.y} />
+          <LevelsChart signal={signal} points={toPoints(path)} window={window} frame={frame} />
         </>
       );
     }),
@@ -128,20 +134,20 @@ type Said = { token: string; kind: Way; strong: string; more: string[] };
 function Beside({ said: { token, kind, strong, more }, top }: { said: Said; top: number }) {
   return (
     <>
-      <Words kind="figure" y={top + 34} say={token} />
+      <TextLines kind="figure" y={top + 34} say={token} />
       <path class={kind} d={SHAPES[kind]} transform={`translate(${MARGIN + 104} ${top + 33})`} />
-      <Words kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} say={strong} />
+      <TextLines kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} say={strong} />
       {more.map((say, index) => (
-        <Words kind="soft" y={top + 76 + 32 * index} say={say} />
+        <TextLines kind="soft" y={top + 76 + 32 * index} say={say} />
       ))}
     </>
   );
 }
 
-function saidOf({ token, signal, entry, confidence, breakEvenPercent }: PublicSignal): Said {
+function describeSignal({ token, signal, entry, confidence, breakEvenPercent }: PublicSignal): Said {
   const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
   const kind = ({ BUY: "up", SELL: "down", HOLD: "flat" } as const)[signal];
-  return { token, kind, strong: signal, more: [money(entry), `${confidence} % stated,`, needed] };
+  return { token, kind, strong: signal, more: [formatMoney(entry), `${confidence} % stated,`, needed] };
 }
 
 export type DrawnWeek = {
@@ -151,29 +157,29 @@ export type DrawnWeek = {
 };
 
 /** A week's signals on the path of each token's price: from stop to first target, with the entry. */
-export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
+export function drawWeek({ week, tokens }: DrawnWeek, site: string): string {
   const monday = Date.parse(week);
   const card = {
     title: "The week's signals",
-    aside: `Week of ${date(monday)}, after costs`,
-    source: `Prices by ${sourceNames(tokens.flatMap(({ closes }) => closes))}`,
+    aside: `Week of ${formatDate(monday)}, after costs`,
+    source: `Prices by ${joinSourceNames(tokens.flatMap(({ closes }) => closes))}`,
     site,
   };
-  return svgOf(
+  return renderSvg(
     card,
     tokens.map(({ token, signals, closes }, index) => {
-      const frame = rowOf([index, tokens.length], 260, { left: 130, right: 6 });
+      const frame = placeRow([index, tokens.length], 260, { left: 130, right: 6 });
       return (
         <>
-          <Beside said={weekOf(token, signals)} top={frame.y} />
+          <Beside said={describeWeek(token, signals)} top={frame.y} />
           <Chart
             id={`week-${token}`}
             title={token}
             says=""
             from={monday}
             to={monday + 7 * DAY}
-            axis={(value) => `$${shortUsd(value)}`}
-            lines={[{ kind: "", points: pointsOf(closes) }]}
+            axis={(value) => `$${formatShortUsd(value)}`}
+            lines={[{ kind: "", points: toPoints(closes) }]}
             bands={signals.flatMap(({ generatedAt, tp1, sl, status }) => {
               if (tp1 === null || sl === null) return [];
               const at = Date.parse(generatedAt);
@@ -193,14 +199,14 @@ export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
   );
 }
 
-function weekOf(token: string, signals: readonly PublicSignal[]): Said {
+function describeWeek(token: string, signals: readonly PublicSignal[]): Said {
   const count = (wanted: PublicSignal["status"]) => signals.filter(({ status }) => status === wanted).length;
   const results = signals.flatMap(({ afterCostsPercent: one }) => (typeof one === "number" ? [one] : []));
   const sum = results.reduce((total, one) => total + one, 0);
   return {
     token,
     kind: sum === 0 ? "flat" : sum > 0 ? "up" : "down",
-    strong: results.length === 0 ? "none" : signed(sum),
+    strong: results.length === 0 ? "none" : formatSignedPercent(sum),
     more: [`${count("WIN")} won, ${count("LOSS")} lost`, `${count("EXPIRED")} expired`],
   };
 }
@@ -208,8 +214,8 @@ function weekOf(token: string, signals: readonly PublicSignal[]): Said {
 /** A week of the value that an alert watches, its level, and when it would have fired. */
 export type DrawnAlert = DrawnHistory & { now: number };
 
-export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
-  const line = lineOf(condition, "$");
+export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
+  const line = formatCondition(condition, "$");
   const isEvents = condition.kind === "flow";
   // Rates are stored per hour, and shown for the hours that exchanges quote them for.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
@@ -221,11 +227,11 @@ export function alertPicture({ condition, now, path, fired, level }: DrawnAlert,
   const written = writtenFor(condition);
   const card = {
     title: line.charAt(0).toUpperCase() + line.slice(1),
-    aside: `7 days until ${dateTime(now)}`,
-    source: isEvents ? "Movements measured on Base" : `By ${sourceNames(path)}`,
+    aside: `7 days until ${formatDateTime(now)}`,
+    source: isEvents ? "Movements measured on Base" : `By ${joinSourceNames(path)}`,
     site,
   };
-  return svgOf(
+  return renderSvg(
     card,
     <Chart
       id="alert"
@@ -245,13 +251,13 @@ export function alertPicture({ condition, now, path, fired, level }: DrawnAlert,
         ...(isEvents ? points.map((one) => ({ kind: "", ...one })) : []),
         ...inUnit(fired).map((one) => ({ kind: "up", ...one })),
       ]}
-      frame={rowOf([0, 1], 0, { left: 140, right: 150 })}
+      frame={placeRow([0, 1], 0, { left: 140, right: 150 })}
     />,
   );
 }
 
 function writtenFor({ kind }: Condition): (value: number) => string {
-  if (kind === "change") return (value) => signed(value);
-  if (kind === "funding") return (value) => percent(Number(value.toPrecision(4)));
-  return kind === "flow" ? bigUsd : (value) => `$${shortUsd(value)}`;
+  if (kind === "change") return (value) => formatSignedPercent(value);
+  if (kind === "funding") return (value) => formatPercent(Number(value.toPrecision(4)));
+  return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;
 }

@@ -2,13 +2,13 @@ import { v } from "convex/values";
 import { inflateSync } from "fflate";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import { siteUrl } from "../lib/env";
-import { lazy } from "../lib/lazy";
+import { getSiteUrl } from "../lib/env";
+import { once } from "../lib/lazy";
 import { DAY, HOUR } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
-import { closesSince } from "../market/views";
-import { signalView } from "../signals/record";
-import { alertPicture, signalsPicture, weekPicture, type DrawnAlert, type DrawnWeek } from "./picture";
+import { listClosesSince } from "../market/views";
+import { toPublicSignal } from "../signals/record";
+import { drawAlert, drawSignals, drawWeek, type DrawnAlert, type DrawnWeek } from "./picture";
 import { readSignal, type SignalData } from "./signal";
 
 /**
@@ -28,19 +28,19 @@ async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null>
   const from = Date.parse(week);
   const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
   const [page, closes] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, {
+    ctx.runQuery(internal.signals.history.listSignalPage, {
       token: null,
       since: from,
       before: from + 7 * DAY,
       limit: 20,
     }),
-    ctx.runQuery(internal.market.samples.closes, { before, count: (7 * DAY) / HOUR }),
+    ctx.runQuery(internal.market.samples.listCloses, { before, count: (7 * DAY) / HOUR }),
   ]);
-  const signals = page.signals.map(signalView);
+  const signals = page.signals.map(toPublicSignal);
   const tokens = PRICED_TOKENS.map((token) => ({
     token,
     signals: signals.filter((one) => one.token === token),
-    closes: closesSince(closes[token], from),
+    closes: listClosesSince(closes[token], from),
   })).filter((one) => one.closes.length > 1);
   return tokens.length === 0 ? null : { week, tokens };
 }
@@ -48,7 +48,7 @@ async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null>
 /** @param alertId The id of a proposed or an active alert. */
 async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
   const now = Date.now();
-  const drawn = await ctx.runQuery(internal.alerts.observations.drawn, { alertId, now });
+  const drawn = await ctx.runQuery(internal.alerts.observations.getDrawnAlert, { alertId, now });
   return drawn === null || drawn.path.length < 2 ? null : { ...drawn, now };
 }
 
@@ -66,32 +66,32 @@ function drawing<Data>(
     handler: async (ctx, { subject }) => {
       const data = await read(ctx, subject);
       if (data === null) return null;
-      return (await pngOf(picture(data, new URL(siteUrl()).host))).buffer;
+      return (await renderPng(picture(data, new URL(getSiteUrl()).host))).buffer;
     },
   });
 }
 
 /** Draws signals. The subject is their ids, separated by commas. */
-export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), signalsPicture);
+export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), drawSignals);
 
 /** Draws a week's signals. The subject is its Monday. */
-export const week = drawing(readWeek, weekPicture);
+export const week = drawing(readWeek, drawWeek);
 
 /** Draws an alert's last days. The subject is its id. */
-export const alert = drawing(readAlert, alertPicture);
+export const alert = drawing(readAlert, drawAlert);
 
 /**
  * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
  * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
  */
-const renderer = lazy(async () => {
+const renderer = once(async () => {
   const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
     import("@resvg/resvg-wasm"),
     import("./rendererBytes"),
     import("./fontBytes"),
   ]);
-  await initWasm(new Uint8Array(inflateSync(bytesOf(RENDERER))));
-  const fontBuffers = [bytesOf(REGULAR), bytesOf(SEMIBOLD)];
+  await initWasm(new Uint8Array(inflateSync(decodeBase64(RENDERER))));
+  const fontBuffers = [decodeBase64(REGULAR), decodeBase64(SEMIBOLD)];
   return (svg: string) => {
     const drawing = new Resvg(svg, { font: { fontBuffers, defaultFontFamily: "Inter" } });
     const image = drawing.render();
@@ -105,10 +105,10 @@ const renderer = lazy(async () => {
 });
 
 /** An SVG as PNG, in the size that it states. @throws Error for an SVG that cannot be read. */
-export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
+export async function renderPng(svg: string): Promise<Uint8Array<ArrayBuffer>> {
   return (await renderer())(svg);
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }

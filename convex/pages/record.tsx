@@ -1,16 +1,16 @@
 import type { FunctionReturnType } from "convex/server";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { siteUrl } from "../lib/env";
-import { points, signed } from "../lib/text/numbers";
-import { many } from "../lib/text/strings";
-import { afterCosts, type Token } from "../signals/rules";
+import { getSiteUrl } from "../lib/env";
+import { formatPoints, formatSignedPercent } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
+import { subtractCosts, type Token } from "../signals/rules";
 import type { SignalStats } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { signalView } from "../signals/record";
+import { toPublicSignal } from "../signals/record";
 import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
-import { Code, Empty, Ending, Facts, money, orNone, Side, Table, type Fact } from "./parts";
+import { Code, Empty, Ending, Facts, formatMoney, formatOrNone, Side, Table, type Term } from "./parts";
 
 /** The record of the signals: the result in a sentence, four figures, one curve, the signals, and how to check them. */
 
@@ -19,12 +19,12 @@ const LISTED = 10;
 
 export async function recordPage(ctx: ActionCtx): Promise<Page> {
   const [{ record: stats, signals: rows }, all, head] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, { token: null, limit: LISTED }),
-    ctx.runQuery(internal.signals.history.all, {}),
-    ctx.runQuery(internal.signals.chain.published, {}),
+    ctx.runQuery(internal.signals.history.listSignalPage, { token: null, limit: LISTED }),
+    ctx.runQuery(internal.signals.history.readAllSignals, {}),
+    ctx.runQuery(internal.signals.chain.readPublishedHead, {}),
   ]);
-  const signals = rows.map(signalView);
-  const curves = curvesOf(all);
+  const signals = rows.map(toPublicSignal);
+  const curves = buildCurves(all);
   const content = (
     <>
       <h1>The record of the signals</h1>
@@ -56,7 +56,7 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
                 <a href={`/signals/${signal.id}`}>{signal.id}</a>,
                 <Side side={signal.signal} />,
                 <Ending signal={signal} />,
-                money(signal.entry),
+                formatMoney(signal.entry),
               ])}
             />
             <p>
@@ -89,7 +89,7 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
 /** In percent: the results after costs, added up; and the tokens bought at their first signal and held. */
 type TwoCurves = { signals: Point[]; held: Point[] };
 
-function curvesOf(all: readonly Signal[]): TwoCurves {
+function buildCurves(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
   const worth = new Map<Token, number>();
   // Of closed signals, as in the sentence above: the open one's entry belongs to no result yet.
@@ -115,40 +115,44 @@ function curvesOf(all: readonly Signal[]): TwoCurves {
     .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0))
     .flatMap(({ closedAt, pnlPercent, costBps }) => {
       if (closedAt === undefined || typeof pnlPercent !== "number") return [];
-      value += afterCosts(pnlPercent, costBps);
+      value += subtractCosts(pnlPercent, costBps);
       return [{ at: closedAt, value }];
     });
-  return { signals: thinned(ended), held: thinned(held) };
+  return { signals: thinPoints(ended), held: thinPoints(held) };
 }
 
 /** A line has at most this many points: a page is small. */
 const DRAWN_POINTS = 400;
 
-function thinned(points: readonly Point[]): Point[] {
+function thinPoints(points: readonly Point[]): Point[] {
   const every = Math.ceil(points.length / DRAWN_POINTS);
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }
 
-function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Fact[] {
+function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Term[] {
   const { wins, losses, expired, holds, missingDays, trades, winrate } = stats;
   const fall = risk.maxDrawdownPercent;
-  const share = orNone(winrate, (value) => `${value.toFixed(0)} % of those decided; `, "");
-  const rest = `${losses} lost, ${expired} expired${holds === 0 ? "" : ` (${holds} without a position)`}`;
+  const share = formatOrNone(winrate, (value) => `${value.toFixed(0)} % of those decided; `, "");
+  const remainder = `${losses} lost, ${expired} expired${holds === 0 ? "" : ` (${holds} without a position)`}`;
   const missing = missingDays > 0 ? `; ${missingDays} not issued` : "";
-  const bounds = `points a day, ${points(edge.lowPoints)} to ${points(edge.highPoints)}`;
+  const bounds = `points a day, ${formatPoints(edge.lowPoints)} to ${formatPoints(edge.highPoints)}`;
   return [
     [
       "Average trade",
-      orNone(afterCosts.expectancyPercent, signed),
-      `over ${many(trades, "trade")}, after costs`,
+      formatOrNone(afterCosts.expectancyPercent, formatSignedPercent),
+      `over ${formatCount(trades, "trade")}, after costs`,
     ],
-    ["Ended", `${wins} won`, share + rest + missing],
+    ["Ended", `${wins} won`, share + remainder + missing],
     [
       "Worst losing stretch",
-      orNone(fall, (value) => signed(-value)),
+      formatOrNone(fall, (value) => formatSignedPercent(-value)),
       fall === null ? "it says little before 30 trades" : "from the highest sum to the lowest after it",
     ],
-    ["Against chance", edge.verdict, orNone(edge.excessPoints, (value) => `${points(value)} ${bounds}`, "")],
+    [
+      "Against chance",
+      edge.verdict,
+      formatOrNone(edge.excessPoints, (value) => `${formatPoints(value)} ${bounds}`, ""),
+    ],
   ];
 }
 
@@ -162,14 +166,14 @@ function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trad
       <Chart
         id="curve"
         title="Results after costs, added up, against buying and holding, in percent"
-        says={`After ${many(trades, "trade")}: signals ${signed(sum)}, bought and held ${signed(kept)}.`}
+        says={`After ${formatCount(trades, "trade")}: signals ${formatSignedPercent(sum)}, bought and held ${formatSignedPercent(kept)}.`}
         from={from}
         to={to}
-        axis={(value) => signed(value, Number.isInteger(value) ? 0 : 1)}
+        axis={(value) => formatSignedPercent(value, Number.isInteger(value) ? 0 : 1)}
         levels={[
           { kind: "zero", value: 0 },
-          { kind: sum >= 0 ? "up" : "down", value: sum, name: signed(sum), from: to },
-          { kind: "held", value: kept, name: signed(kept), from: to },
+          { kind: sum >= 0 ? "up" : "down", value: sum, name: formatSignedPercent(sum), from: to },
+          { kind: "held", value: kept, name: formatSignedPercent(kept), from: to },
         ]}
         lines={[
           { kind: "held", points: held },
@@ -177,8 +181,8 @@ function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trad
         ]}
       />
       <figcaption>
-        <strong>{many(trades, "trade")} after costs</strong>, added up: the same stake on each, gains not
-        reinvested. Dashed: bought at the first signal and held.
+        <strong>{formatCount(trades, "trade")} after costs</strong>, added up: the same stake on each, gains
+        not reinvested. Dashed: bought at the first signal and held.
       </figcaption>
     </figure>
   );
@@ -186,15 +190,15 @@ function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trad
 
 function Figures({ stats }: { stats: SignalStats }) {
   const { risk, beforeCosts, afterCosts, reliability } = stats;
-  const ratio = (value: number | null) => orNone(value, (known) => known.toFixed(2));
+  const ratio = (value: number | null) => formatOrNone(value, (known) => known.toFixed(2));
   return (
     <div class="grid two">
       <div class="card">
         <Facts
           of={[
-            ["In all, after costs", signed(afterCosts.totalPnlPercent)],
-            ["Before costs", signed(beforeCosts.totalPnlPercent)],
-            ["Bought and held instead", orNone(stats.buyAndHoldPercent, signed)],
+            ["In all, after costs", formatSignedPercent(afterCosts.totalPnlPercent)],
+            ["Before costs", formatSignedPercent(beforeCosts.totalPnlPercent)],
+            ["Bought and held instead", formatOrNone(stats.buyAndHoldPercent, formatSignedPercent)],
             ["Gains to losses, after costs", ratio(afterCosts.profitFactor)],
             ["Sharpe ratio of a trade", ratio(risk.sharpe)],
             ["Sortino ratio of a trade", ratio(risk.sortino)],
@@ -214,7 +218,11 @@ function Figures({ stats }: { stats: SignalStats }) {
 }
 
 /** How anybody can check the record against its chain of events. */
-function Verification({ head }: { head: FunctionReturnType<typeof internal.signals.chain.published> }) {
+function Verification({
+  head,
+}: {
+  head: FunctionReturnType<typeof internal.signals.chain.readPublishedHead>;
+}) {
   if (head === null) return <Empty>The chain of events begins with the first signal.</Empty>;
   const { anchor } = head;
   const flags = anchor === null ? "" : ` --rpc https://mainnet.base.org --anchor ${anchor.address}`;
@@ -223,8 +231,8 @@ function Verification({ head }: { head: FunctionReturnType<typeof internal.signa
       <p>
         Every signal is an event when it is issued and another when it is closed, and so is a day without one.
         Each event carries the hash of the one before it, and the messenger's cards publish the last: nothing
-        can be changed, moved or left out without changing it. There are {many(head.sequence, "event")}, and
-        the last hash is <code>{head.hash}</code>
+        can be changed, moved or left out without changing it. There are {formatCount(head.sequence, "event")}
+        , and the last hash is <code>{head.hash}</code>
         {anchor !== null && (
           <>
             , anchored on Base in <code>{anchor.txHashes.at(-1)}</code>
@@ -233,7 +241,7 @@ function Verification({ head }: { head: FunctionReturnType<typeof internal.signa
         .
       </p>
       <p>From a copy of the source, this reads all events and works the record out again:</p>
-      <Code label="Check the record" text={`npm run verify-signals -- ${siteUrl()}${flags}`} />
+      <Code label="Check the record" text={`npm run verify-signals -- ${getSiteUrl()}${flags}`} />
     </div>
   );
 }

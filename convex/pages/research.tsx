@@ -1,15 +1,15 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import { many } from "../lib/text/strings";
-import { iso } from "../lib/time";
-import { storedListing } from "../market/listing";
+import { formatCount } from "../lib/text/strings";
+import { toIso } from "../lib/time";
+import { getStoredListing } from "../market/listing";
 import { readPrices } from "../market/views";
-import { linkedCitations, safeAddress, spanText } from "../messenger/format";
+import { linkCitations, toSafeUrl, getSpanText } from "../messenger/format";
 import { readReport } from "../research/http";
-import { storedResult } from "../research/model";
-import { shownSnapshot, type snapshotShape } from "../research/views";
-import { TOKENS } from "../signals/rules";
-import { HOURS, PriceCard } from "./home";
+import { getStoredResult } from "../research/model";
+import { toPublicSnapshot, type snapshotShape } from "../research/views";
+import { SIGNAL_TOKENS } from "../signals/rules";
+import { CHART_HOURS, PriceCard } from "./home";
 import type { Page } from "./layout";
 import { Chips, Empty, OrBuy, Out, Side, Since } from "./parts";
 
@@ -17,30 +17,34 @@ import { Chips, Empty, OrBuy, Out, Side, Since } from "./parts";
 
 const OFFERED = ["BTC", "ETH", "SOL"];
 
-export type Snapshot = z.output<typeof snapshotShape>;
-type Result = Omit<Snapshot, "generatedAt" | "missing">;
+export type StoredSnapshot = z.output<typeof snapshotShape>;
+type Result = Omit<StoredSnapshot, "generatedAt" | "missing">;
 type Written = { kind: string; at: string; result: Result };
 
 /** The last on-demand result on a focus, however old. @param focus A symbol, or "" for the whole market. */
-export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<Snapshot | null> {
-  const stored = await storedResult(ctx, focus);
-  return stored === null ? null : shownSnapshot(stored);
+export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<StoredSnapshot | null> {
+  const stored = await getStoredResult(ctx, focus);
+  return stored === null ? null : toPublicSnapshot(stored);
 }
 
 /** @param name A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
-export async function researchPage(ctx: ActionCtx, name: string | undefined, now: number): Promise<Page> {
-  const token = name === undefined ? "" : (await storedListing(ctx, name)).symbol;
-  const priced = TOKENS.find((one) => one === token);
+export async function buildResearchPage(
+  ctx: ActionCtx,
+  name: string | undefined,
+  now: number,
+): Promise<Page> {
+  const token = name === undefined ? "" : (await getStoredListing(ctx, name)).symbol;
+  const priced = SIGNAL_TOKENS.find((one) => one === token);
   const [report, snapshot, shown] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),
     readSnapshot(ctx, token),
-    priced === undefined ? null : readPrices(ctx, HOURS),
+    priced === undefined ? null : readPrices(ctx, CHART_HOURS),
   ]);
   const subject = token === "" ? "the whole market" : token;
   const writings: Written[] = [];
   if (report !== null) {
     const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
-    writings.push({ kind, at: iso(report.generatedAt), result: report.result });
+    writings.push({ kind, at: toIso(report.generatedAt), result: report.result });
   }
   if (snapshot !== null)
     writings.push({ kind: "On-demand result", at: snapshot.generatedAt, result: snapshot });
@@ -88,7 +92,7 @@ export async function researchPage(ctx: ActionCtx, name: string | undefined, now
 }
 
 /** The summary begins with the mark of its outlook, which the tag beside it says in words. */
-export function Outlook({ of }: { of: Pick<Result, "marketOutlook" | "shortSummary"> }) {
+export function OutlookLine({ of }: { of: Pick<Result, "marketOutlook" | "shortSummary"> }) {
   return (
     <p>
       <Side side={of.marketOutlook} /> <strong>{of.shortSummary.replace(/^(?:🟢|🔴|🟡)\s*/u, "")}</strong>
@@ -128,7 +132,7 @@ function Writing({ kind, at, result, now }: Written & { now: number }) {
   return (
     <section aria-label={kind}>
       <h2>{kind}</h2>
-      <Outlook of={result} />
+      <OutlookLine of={result} />
       <div class="grid aside">
         <div class="card report">
           <h3>Analysis</h3>
@@ -156,11 +160,11 @@ function Writing({ kind, at, result, now }: Written & { now: number }) {
 function Cited({ text, sources }: { text: string; sources: Result["sources"] }) {
   return (
     <>
-      {linkedCitations(text, sources).map((span) =>
+      {linkCitations(text, sources).map((span) =>
         typeof span === "object" && "href" in span ? (
           <Mark words={span.words} href={span.href} />
         ) : (
-          spanText(span)
+          getSpanText(span)
             .split(/(\[\d[^[\]]*\])/)
             .map((part) => (/^\[\d/.test(part) ? <Mark words={part} /> : part))
         ),
@@ -184,13 +188,13 @@ function Sources({ sources, now }: { sources: Result["sources"]; now: number }) 
   if (sources.length === 0) return null;
   return (
     <details>
-      <summary>{many(sources.length, "source")}</summary>
+      <summary>{formatCount(sources.length, "source")}</summary>
       <ol>
         {sources.map(({ id: number, name, url, observedAt, says }) => (
           <li value={number}>
             {says}{" "}
             <span class="small">
-              <Out to={safeAddress(url)}>{name}</Out>, <Since at={observedAt} now={now} />
+              <Out to={toSafeUrl(url)}>{name}</Out>, <Since at={observedAt} now={now} />
             </span>
           </li>
         ))}

@@ -1,17 +1,28 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { sourceName } from "../lib/publicSources";
-import { shortUsd, signed } from "../lib/text/numbers";
-import { HOUR, iso } from "../lib/time";
+import { getSourceName } from "../figures/publicSources";
+import { formatShortUsd, formatSignedPercent } from "../lib/text/numbers";
+import { HOUR, toIso } from "../lib/time";
 import type { PricePoint } from "../market/views";
-import { TOKENS } from "../signals/rules";
+import { SIGNAL_TOKENS } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
-import { signalView } from "../signals/record";
-import { Chart, isDrawn, pointsOf, type Frame, type Point } from "./chart";
+import { toPublicSignal } from "../signals/record";
+import { Chart, isDrawn, toPoints, type Frame, type Point } from "./chart";
 import type { Page } from "./layout";
-import { Card, Empty, Ending, Facts, Moment, money, orNone, Side, sourceNames, type Fact } from "./parts";
+import {
+  CardSection,
+  Empty,
+  Ending,
+  Facts,
+  Moment,
+  formatMoney,
+  formatOrNone,
+  Side,
+  joinSourceNames,
+  type Term,
+} from "./parts";
 
 /** One signal: its page, and its levels on the path of the price, which the first page and pictures show, too. */
 
@@ -30,28 +41,28 @@ export type SignalData = {
  */
 export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Promise<SignalData> {
   const [, symbol, day] = /^([A-Z]+)-(\d{4}-\d{2}-\d{2})$/.exec(id.toUpperCase()) ?? [];
-  const token = TOKENS.find((one) => one === symbol);
+  const token = SIGNAL_TOKENS.find((one) => one === symbol);
   const { signals } =
-    day === undefined ? { signals: [] } : await ctx.runQuery(internal.signals.history.ofDay, { day });
+    day === undefined ? { signals: [] } : await ctx.runQuery(internal.signals.history.getDay, { day });
   const row = signals.find((one) => one.token === token);
   if (row === undefined) throw new AppError("not_found", `There is no signal ${id}`);
   return withPath(ctx, row, before);
 }
 
 export async function withPath(ctx: ActionCtx, row: Signal, before = HOUR): Promise<SignalData> {
-  const points = await ctx.runQuery(internal.market.samples.path, {
+  const points = await ctx.runQuery(internal.market.samples.getPricePath, {
     token: row.token,
     from: row.generatedAt - before,
     to: (row.closedAt ?? row.expiresAt) + HOUR,
   });
   return {
-    signal: signalView(row),
+    signal: toPublicSignal(row),
     issued: { priceUsd: row.price.usd, source: row.price.source },
-    path: points.map(({ at, ...point }) => ({ at: iso(at), ...point })),
+    path: points.map(({ at, ...point }) => ({ at: toIso(at), ...point })),
   };
 }
 
-export async function signalPage(ctx: ActionCtx, asked: string): Promise<Page> {
+export async function buildSignalPage(ctx: ActionCtx, asked: string): Promise<Page> {
   const data = await readSignal(ctx, asked);
   const { signal, issued } = data;
   const { id, token, confidence, reasoning, generatedAt, expiresAt, closedAt, exitPrice } = signal;
@@ -67,32 +78,32 @@ export async function signalPage(ctx: ActionCtx, asked: string): Promise<Page> {
           <div class="card">
             <SignalFigure data={data} />
           </div>
-          <Card id="said" title="The model's view" isPart>
+          <CardSection id="said" title="The model's view" isPart>
             <p>“{reasoning}”</p>
             <Facts
               of={[
                 ["Stated confidence", `${confidence} %`],
-                ["Chance of its levels", shareOf(signal.chancePercent)],
-                ["Earns its costs from", shareOf(signal.breakEvenPercent)],
+                ["Chance of its levels", formatShare(signal.chancePercent)],
+                ["Earns its costs from", formatShare(signal.breakEvenPercent)],
                 ["Model", signal.model],
               ]}
             />
-          </Card>
+          </CardSection>
         </div>
-        <Card id="levels" title="Levels" isPart>
+        <CardSection id="levels" title="Levels" isPart>
           <Facts
             of={[
-              ["Entry", money(signal.entry)],
-              ...targetsOf(signal),
+              ["Entry", formatMoney(signal.entry)],
+              ...listTargets(signal),
               ...(signal.tp1 === null ? [["Position", "none"] as const] : []),
-              ["Price at issue", `${money(issued.priceUsd)}, ${sourceName(issued.source)}`],
+              ["Price at issue", `${formatMoney(issued.priceUsd)}, ${getSourceName(issued.source)}`],
               ["Issued", <Moment at={generatedAt} />],
               ["Valid until", <Moment at={expiresAt} />],
               ...(closedAt === undefined ? [] : [["Closed", <Moment at={closedAt} />] as const]),
-              ...(typeof exitPrice === "number" ? [["Exit", money(exitPrice)] as const] : []),
+              ...(typeof exitPrice === "number" ? [["Exit", formatMoney(exitPrice)] as const] : []),
             ]}
           />
-        </Card>
+        </CardSection>
       </div>
       <p>
         Part of <a href="/record">the record</a>, which anybody can check. The next ones by message, or for a
@@ -102,29 +113,32 @@ export async function signalPage(ctx: ActionCtx, asked: string): Promise<Page> {
   );
   return {
     title: name,
-    description: `${signal.signal} at ${money(signal.entry)}, and what became of it.`,
+    description: `${signal.signal} at ${formatMoney(signal.entry)}, and what became of it.`,
     path: `/signals/${id}`,
     content,
   };
 }
 
-const shareOf = (percent: number | null) => orNone(percent, (share) => `${share.toFixed(0)} %`, "none");
+const formatShare = (percent: number | null) =>
+  formatOrNone(percent, (share) => `${share.toFixed(0)} %`, "none");
 
-function targetsOf({ entry, tp1, tp2, sl }: PublicSignal): Fact[] {
+function listTargets({ entry, tp1, tp2, sl }: PublicSignal): Term[] {
   const levels = [
     ["Target 1", tp1],
     ["Target 2", tp2],
     ["Stop", sl],
   ] as const;
   return levels.flatMap(([name, price]) =>
-    price === null ? [] : [[name, money(price), signed((price / entry - 1) * 100)] as const],
+    price === null
+      ? []
+      : [[name, formatMoney(price), formatSignedPercent((price / entry - 1) * 100)] as const],
   );
 }
 
 /** The chart of one signal from half an hour before its issue to its end, and who gave its prices. */
 export function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) {
   const { generatedAt, expiresAt, closedAt } = signal;
-  const points = coursesOf(signal, path);
+  const points = buildCourse(signal, path);
   const window = {
     from: Date.parse(generatedAt) - HOUR / 2,
     to: closedAt === undefined ? Date.parse(expiresAt) : Date.parse(closedAt) + HOUR / 2,
@@ -132,25 +146,26 @@ export function SignalFigure({ data: { signal, issued, path } }: { data: SignalD
   return (
     <figure>
       {isDrawn(points) ? (
-        <Levels signal={signal} points={points} window={window} />
+        <LevelsChart signal={signal} points={points} window={window} />
       ) : (
         <Empty>Its chart begins with the next price, within five minutes.</Empty>
       )}
       <figcaption>
-        Prices by {sourceNames([...path, issued])}. Shaded: from the entry to the targets, and to the stop.
+        Prices by {joinSourceNames([...path, issued])}. Shaded: from the entry to the targets, and to the
+        stop.
       </figcaption>
     </figure>
   );
 }
 
 /** The path with the two prices that the record has, at the issue and at the end, oldest first. */
-function coursesOf(
+function buildCourse(
   { generatedAt, entry, closedAt, exitPrice }: PublicSignal,
   path: readonly PricePoint[],
 ): Point[] {
   const ended = closedAt !== undefined && typeof exitPrice === "number";
   return [
-    ...pointsOf(path),
+    ...toPoints(path),
     { at: Date.parse(generatedAt), value: entry },
     ...(ended ? [{ at: Date.parse(closedAt), value: exitPrice }] : []),
   ].toSorted((a, b) => a.at - b.at);
@@ -165,7 +180,7 @@ type Drawn = {
 };
 
 /** A signal's levels from its issue to its end, on the path of the price. */
-export function Levels({ signal, points, window, frame }: Drawn) {
+export function LevelsChart({ signal, points, window, frame }: Drawn) {
   const { id, token, entry, tp1, tp2, sl, generatedAt, expiresAt, closedAt, exitPrice, status } = signal;
   const [from, to] = [Date.parse(generatedAt), Date.parse(closedAt ?? expiresAt)];
   const levels = [
@@ -174,8 +189,8 @@ export function Levels({ signal, points, window, frame }: Drawn) {
     ["TP1", tp1, "target"],
     ["SL", sl, "stop"],
   ] as const;
-  const known = levels.flatMap(([name, value, kind]) =>
-    value === null ? [] : [{ kind, value, from, to, name: `${name} $${shortUsd(value)}` }],
+  const drawnLevels = levels.flatMap(([name, value, kind]) =>
+    value === null ? [] : [{ kind, value, from, to, name: `${name} $${formatShortUsd(value)}` }],
   );
   const band = (kind: string, value: number | null) =>
     value === null ? [] : [{ kind, low: Math.min(value, entry), high: Math.max(value, entry), from, to }];
@@ -185,12 +200,12 @@ export function Levels({ signal, points, window, frame }: Drawn) {
     <Chart
       id={`levels-${id}`}
       title={`${token} from the signal to its end, in USD`}
-      says={`${known.map(({ name }) => name).join(", ")}. Last price shown: ${last === undefined ? "none" : money(last.value)}.`}
+      says={`${drawnLevels.map(({ name }) => name).join(", ")}. Last price shown: ${last === undefined ? "none" : formatMoney(last.value)}.`}
       from={window.from}
       to={window.to}
       bands={[...band("gain far", tp2), ...band("gain", tp1), ...band("risk", sl)]}
       lines={[{ kind: "", points: inWindow }]}
-      levels={known}
+      levels={drawnLevels}
       dots={[
         { kind: "pending", at: from, value: entry },
         ...(closedAt !== undefined && typeof exitPrice === "number"

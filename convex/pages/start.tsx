@@ -1,20 +1,20 @@
 import type { ActionCtx } from "../_generated/server";
-import { optional, siteUrl } from "../lib/env";
-import { checksummed } from "../lib/money/base";
-import { settlesAuthorizations } from "../payments/challenge";
-import { PROXY_PATH } from "../ops/version";
+import { getOptional, getSiteUrl } from "../lib/env";
+import { toChecksum } from "../lib/money/base";
+import { canSettleAuthorizations } from "../payments/challenge";
+import { PROXY_PATH } from "../lib/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
 import type { Page } from "./layout";
-import { Bot, Card, Code, Facts, Since, type Fact } from "./parts";
-import { Impacts, Outlook, readSnapshot, type Snapshot } from "./research";
+import { Bot, CardSection, Code, Facts, Since, type Term } from "./parts";
+import { Impacts, OutlookLine, readSnapshot, type StoredSnapshot } from "./research";
 
 /** What the service is, what it costs and how to begin: everything that somebody needs who has never seen it. */
 
 export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
   const sample = await readSnapshot(ctx, "");
-  const { PROXY_SHA256 } = await import("../ops/reference/bytes");
-  const site = siteUrl();
+  const { PROXY_SHA256 } = await import("./reference/bytes");
+  const site = getSiteUrl();
   const content = (
     <>
       <h1>Start</h1>
@@ -31,7 +31,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
       </div>
       <h2 id="begin">Three ways to begin</h2>
       <div class="grid">
-        <Card id="curl" title="1. From a terminal">
+        <CardSection id="curl" title="1. From a terminal">
           <p>The market, a question, a report on a token:</p>
           <Code
             label="First calls"
@@ -44,8 +44,8 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
           <p class="small">
             Every call is in <a href="/docs">the reference</a>.
           </p>
-        </Card>
-        <Card id="ai" title="2. From an AI client">
+        </CardSection>
+        <CardSection id="ai" title="2. From an AI client">
           <p>
             You need Node 20. Save the program, which is one file without dependencies; then add the block to
             your client's list of MCP servers, with the folder where you saved it, and restart the client. It
@@ -72,10 +72,10 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
             )}
           />
           <p class="small">Then ask it: “How is SOL doing, and what did the last signals come to?”</p>
-        </Card>
-        <Card id="bot" title="3. In a chat">
+        </CardSection>
+        <CardSection id="bot" title="3. In a chat">
           <Chat />
-        </Card>
+        </CardSection>
       </div>
       <h2 id="buy">Buy a report</h2>
       <Purchase site={site} />
@@ -88,7 +88,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
         <Code label="A long id" text={`node -p 'crypto.randomUUID()'`} />
         <p>
           This call makes its wallet on Base
-          {optional("MESSENGER_BOT_NAME") !== undefined && (
+          {getOptional("MESSENGER_BOT_NAME") !== undefined && (
             <>
               , and answers with <code>ownerUrl</code>. Open that link in the messenger and tap Own: from then
               on, only what you approve there moves money, even if somebody learns the id
@@ -109,11 +109,11 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
 }
 
 /** The newest public report, shortened; before there is one, an example of its form. */
-function Sample({ sample, now }: { sample: Snapshot | null; now: number }) {
+function Sample({ sample, now }: { sample: StoredSnapshot | null; now: number }) {
   const of = sample ?? resultExample;
   return (
     <div class="card">
-      <Outlook of={of} />
+      <OutlookLine of={of} />
       <Impacts of={of} first={3} />
       <p class="small">
         {sample === null ? (
@@ -130,7 +130,7 @@ function Sample({ sample, now }: { sample: Snapshot | null; now: number }) {
   );
 }
 
-const COSTS: readonly Fact[] = [
+const COSTS: readonly Term[] = [
   ["Market, prices, questions, reports on demand", "free", "within limits a day for each address"],
   ["Signals, their record, whale alerts", "free", "also as a table and for programs"],
   ["Shifts of 8 hours with three reports; alerts", "free", "with an id of yours"],
@@ -139,7 +139,7 @@ const COSTS: readonly Fact[] = [
 ];
 
 function Chat() {
-  return optional("MESSENGER_BOT_NAME") === undefined ? (
+  return getOptional("MESSENGER_BOT_NAME") === undefined ? (
     <p>
       This deployment has not named a bot yet. Reports and alerts can still be sent to a chat of yours by a
       bot of yours.
@@ -154,7 +154,7 @@ function Chat() {
 
 /** Who pays, and how: by a client that signs, or by hand. */
 function Purchase({ site }: { site: string }) {
-  const wallet = optional("PLATFORM_WALLET_ADDRESS");
+  const wallet = getOptional("PLATFORM_WALLET_ADDRESS");
   if (wallet === undefined) {
     return (
       <p class="empty">
@@ -165,8 +165,8 @@ function Purchase({ site }: { site: string }) {
   const url = `${site}${PAID_PATH}`;
   return (
     <div class="grid">
-      {settlesAuthorizations() && (
-        <Card id="x402" title="By a program (x402)">
+      {canSettleAuthorizations() && (
+        <CardSection id="x402" title="By a program (x402)">
           <p>
             An x402 client signs a payment of 1.00 USDC, and the answer is the report. The account needs USDC
             on Base, and no ETH. Save this as <code>buy.mjs</code>:
@@ -188,11 +188,11 @@ const answer = await pay("${url}", {
 console.log(JSON.stringify(await answer.json(), null, 2));`}
           />
           <Code label="Run it" text="PRIVATE_KEY=0x… node buy.mjs" />
-        </Card>
+        </CardSection>
       )}
-      <Card id="hand" title="By hand">
+      <CardSection id="hand" title="By hand">
         <p>
-          Send 1.00 USDC on Base (chain 8453) to <code>{checksummed(wallet) ?? wallet}</code>. Within an hour,
+          Send 1.00 USDC on Base (chain 8453) to <code>{toChecksum(wallet) ?? wallet}</code>. Within an hour,
           post the transaction's hash with the token:
         </p>
         <Code
@@ -203,7 +203,7 @@ console.log(JSON.stringify(await answer.json(), null, 2));`}
           A payment buys one report. If a report cannot be written, the same hash yields it later. A token
           that no source knows is not sold.
         </p>
-      </Card>
+      </CardSection>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import type { ActionCtx } from "../_generated/server";
 import { readStatus } from "../ops/http";
 import type { Trouble } from "../ops/troubles";
-import { notice, type Page } from "./layout";
+import { buildNoticePage, type Page } from "./layout";
 import { Moment } from "./parts";
 
 /** What works now, for users. */
@@ -14,7 +14,7 @@ const HAPPENED: Readonly<Record<Trouble, string>> = {
   messages: "Messages are late or fail",
 };
 
-export async function statusPage(ctx: ActionCtx): Promise<Page> {
+export async function buildStatusPage(ctx: ActionCtx): Promise<Page> {
   const { time, troubles, silent } = await readStatus(ctx);
   const isWell = troubles.length + silent.length === 0;
   const lead = (
@@ -36,5 +36,5 @@ export async function statusPage(ctx: ActionCtx): Promise<Page> {
       ))}
     </ul>
   );
-  return { ...notice("Status", lead, list), description: "What works now.", path: "/status" };
+  return { ...buildNoticePage("Status", lead, list), description: "What works now.", path: "/status" };
 }

@@ -1,4 +1,4 @@
-import { DARK, PALETTE, variables } from "../ops/html";
+import { DARK, PALETTE, formatVariables } from "./html";
 
 /** Up, down and neither. */
 const LIGHT_WAYS = {
@@ -39,9 +39,9 @@ export const CHART_STYLE = `.plot { overflow: visible; }
  * from 48 rem on.
  */
 export const STYLE = `
-${PALETTE}:root { ${variables(LIGHT_WAYS)} }
+${PALETTE}:root { ${formatVariables(LIGHT_WAYS)} }
 @media (prefers-color-scheme: dark) {
-  :root { ${variables(DARK_WAYS)} }
+  :root { ${formatVariables(DARK_WAYS)} }
 }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }

@@ -1,6 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { DAY, wholeMinute } from "../lib/time";
+import { DAY, startOfMinute } from "../lib/time";
 import type { PublicAlert } from "../whales/tables";
 import type { Page } from "./layout";
 import { Bot, Empty, Movements } from "./parts";
@@ -11,10 +11,10 @@ const LISTED = 30;
 
 /** The newest of the last week. @param now Epoch ms. */
 export function readWhales(ctx: ActionCtx, now: number, limit: number): Promise<PublicAlert[]> {
-  return ctx.runQuery(internal.whales.alerts.since, { since: wholeMinute(now) - 7 * DAY, limit });
+  return ctx.runQuery(internal.whales.alerts.listAlertsSince, { since: startOfMinute(now) - 7 * DAY, limit });
 }
 
-export async function whalesPage(ctx: ActionCtx, now: number): Promise<Page> {
+export async function buildWhalesPage(ctx: ActionCtx, now: number): Promise<Page> {
   const alerts = await readWhales(ctx, now, LISTED);
   const content = (
     <>

@@ -1,17 +1,17 @@
 import type { Address } from "viem";
-import { required } from "../lib/env";
+import { getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { deadlines } from "../lib/outside/deadlines";
+import { deadlines } from "../platform/outside/deadlines";
 import { DAY, SECOND } from "../lib/time";
 import { NotKnownYet, untilKnown } from "../providers/chain/notKnownYet";
 import { prepareTransaction } from "../providers/chain/preparation";
-import { refused } from "../providers/chain/rpc";
-import { authorizationCall, isSignedByPayer, readAuthorization } from "../providers/chain/usdc";
-import { asAddress } from "../wallets/model";
-import { gasLimit } from "../wallets/orders/calls";
-import type { Authorization } from "./tables";
-import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "./terms";
+import { nodeRefusalError } from "../providers/chain/rpc";
+import { buildAuthorizationCall, isSignedByPayer, readAuthorization } from "../providers/chain/usdc";
+import { parseStoredAddress } from "../wallets/model";
+import { computeGasLimit } from "../wallets/orders/calls";
+import type { PaymentAuthorization } from "./tables";
+import { PRICE, PRICE_SHOWN, buildRefusal, type Refusal } from "./terms";
 
 /** Whether a payment that is only signed can be executed, before anything is signed for it. */
 
@@ -23,21 +23,21 @@ const MAX_GAS = 200_000n;
 const SHORT_AGAIN_MS = 5 * SECOND;
 
 const MISSIGNED = "invalid_exact_evm_payload_signature";
-const SHORT = refusal(
+const SHORT = buildRefusal(
   "insufficient_funds",
   "The payer holds less USDC than the authorization is for",
   SHORT_AGAIN_MS,
 );
-const EXPIRED = refusal(
+const EXPIRED = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
   "The authorization has expired",
 );
-const TOO_LONG = refusal(
+const TOO_LONG = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
   "The authorization is valid for more than a day: sign one that ends sooner",
 );
 const tooEarly = (againMs: number) =>
-  refusal(
+  buildRefusal(
     "invalid_exact_evm_payload_authorization_valid_after",
     "The authorization is not valid yet: send it again when it is",
     Math.max(SECOND, againMs),
@@ -64,12 +64,15 @@ class NotFeasibleYet extends NotKnownYet {
  * @param relayer The account that pays the gas; `null` if a facilitator does.
  * @throws AppError `upstream`; `internal` if the relayer cannot pay the gas.
  */
-export function tryAuthorization(authorization: Authorization, relayer: Address | null): Promise<Feasible> {
+export function tryAuthorization(
+  authorization: PaymentAuthorization,
+  relayer: Address | null,
+): Promise<Feasible> {
   return untilFeasible(authorization, () => tryOnce(authorization, relayer));
 }
 
 /** Whether an authorization is its payer's, unused, and fits in all but the money behind it. @throws AppError `upstream` */
-export async function isGood(authorization: Authorization): Promise<boolean> {
+export async function isGood(authorization: PaymentAuthorization): Promise<boolean> {
   const [seen, isSigned] = await Promise.all([
     untilFeasible(authorization, () => readOnce(authorization)),
     isSignedByPayer(authorization),
@@ -77,7 +80,10 @@ export async function isGood(authorization: Authorization): Promise<boolean> {
   return seen.kind === "unused" && isSigned;
 }
 
-async function untilFeasible(authorization: Authorization, look: () => Promise<Feasible>): Promise<Feasible> {
+async function untilFeasible(
+  authorization: PaymentAuthorization,
+  look: () => Promise<Feasible>,
+): Promise<Feasible> {
   const wrong = refusalOfTerms(authorization);
   if (wrong !== null) return wrong;
   const waits = AbortSignal.timeout(deadlines.lag);
@@ -89,54 +95,61 @@ async function untilFeasible(authorization: Authorization, look: () => Promise<F
   }
 }
 
-function refusalOfTerms({ to, value, validBefore }: Authorization): Refusal | null {
-  if (to !== required("PLATFORM_WALLET_ADDRESS").toLowerCase()) {
-    return refusal(
+function refusalOfTerms({ to, value, validBefore }: PaymentAuthorization): Refusal | null {
+  if (to !== getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase()) {
+    return buildRefusal(
       "invalid_exact_evm_payload_recipient_mismatch",
       "The authorization does not pay this service's address",
     );
   }
   if (BigInt(value) < PRICE) {
-    return refusal(
+    return buildRefusal(
       "invalid_exact_evm_payload_authorization_value",
       `The authorization is for less than ${PRICE_SHOWN} USDC`,
     );
   }
   // Its claim would stay open until then.
-  return msOf(validBefore) > Date.now() + DAY ? TOO_LONG : null;
+  return toMs(validBefore) > Date.now() + DAY ? TOO_LONG : null;
 }
 
-const msOf = (seconds: string): number => Number(seconds) * SECOND;
+const toMs = (seconds: string): number => Number(seconds) * SECOND;
 
 /** What waiting does not change, by this service's own clock, or because a key's signature needs no chain to be wrong. */
-function isFinal(failure: NotKnownYet, { validAfter, validBefore, signature }: Authorization): boolean {
+function isFinal(
+  failure: NotKnownYet,
+  { validAfter, validBefore, signature }: PaymentAuthorization,
+): boolean {
   if (!(failure instanceof NotFeasibleYet)) return false;
-  const isLater = msOf(validAfter) > Date.now() + deadlines.lag;
-  const isOver = msOf(validBefore) < Date.now() + REMAINING_SECONDS * SECOND;
+  const isLater = toMs(validAfter) > Date.now() + deadlines.lag;
+  const isOver = toMs(validBefore) < Date.now() + REMAINING_SECONDS * SECOND;
   const isKeys = signature.length === 2 + 2 * 65;
   return isLater || isOver || (failure.refused.reason === MISSIGNED && isKeys);
 }
 
-async function readOnce(authorization: Authorization): Promise<Feasible> {
+async function readOnce(authorization: PaymentAuthorization): Promise<Feasible> {
   const { used, balance, at } = await readAuthorization(authorization);
   if (used) return { kind: "used" };
   const now = Math.max(Date.now(), Number(at) * SECOND);
-  const early = msOf(authorization.validAfter) - now;
+  const early = toMs(authorization.validAfter) - now;
   if (early > 0) throw new NotFeasibleYet(tooEarly(early));
-  if (msOf(authorization.validBefore) < now + REMAINING_SECONDS * SECOND) throw new NotFeasibleYet(EXPIRED);
+  if (toMs(authorization.validBefore) < now + REMAINING_SECONDS * SECOND) throw new NotFeasibleYet(EXPIRED);
   return { kind: "unused", balance: balance.toString() };
 }
 
-async function tryOnce(authorization: Authorization, relayer: Address | null): Promise<Feasible> {
+async function tryOnce(authorization: PaymentAuthorization, relayer: Address | null): Promise<Feasible> {
   const [seen, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
     readOnce(authorization),
-    prepareTransaction(relayer ?? asAddress(authorization.to), authorizationCall(authorization), null),
+    prepareTransaction(
+      relayer ?? parseStoredAddress(authorization.to),
+      buildAuthorizationCall(authorization),
+      null,
+    ),
   ]);
   if (seen.kind !== "unused") return seen;
   if (BigInt(seen.balance) < BigInt(authorization.value)) throw new NotFeasibleYet(SHORT);
   if (estimate.kind === "reverts") throw new NotFeasibleYet(refusalOfRevert(estimate.reason));
-  const gas = gasLimit(estimate.gas);
-  if (gas > MAX_GAS) return refusal(MISSIGNED, "The payer's wallet takes too much gas to check");
+  const gas = computeGasLimit(estimate.gas);
+  if (gas > MAX_GAS) return buildRefusal(MISSIGNED, "The payer's wallet takes too much gas to check");
   if (relayer !== null && native < gas * fees.maxFeePerGas + 2n * l1Fee) {
     log.error("payments.relayer out of gas", { relayer });
     throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
@@ -150,9 +163,9 @@ const REVERTS: readonly [RegExp, Refusal][] = [
   [/exceeds balance/i, SHORT],
   [/expired/i, EXPIRED],
   [/not yet valid/i, tooEarly(0)],
-  [/signature|recover/i, refusal(MISSIGNED, "The authorization was not signed by its payer")],
+  [/signature|recover/i, buildRefusal(MISSIGNED, "The authorization was not signed by its payer")],
   // A node may refuse for reasons of its own, which say nothing about the payment.
-  [/revert/i, refusal("transaction_failed", "USDC's contract refuses this authorization")],
+  [/revert/i, buildRefusal("transaction_failed", "USDC's contract refuses this authorization")],
 ];
 
 function refusalOfRevert(text: string): Refusal {
@@ -160,6 +173,6 @@ function refusalOfRevert(text: string): Refusal {
     throw new NotKnownYet("upstream", "The payment is on its way into the chain: send the same proof again");
   }
   const [, known] = REVERTS.find(([pattern]) => pattern.test(text)) ?? [];
-  if (known === undefined) throw refused();
+  if (known === undefined) throw nodeRefusalError();
   return known;
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { optional, required, siteUrl } from "../lib/env";
+import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS } from "../lib/http/input";
-import { checksummed, CHAIN_ID, USDC } from "../lib/money/base";
+import { EXAMPLE_ADDRESS } from "../platform/http/input";
+import { toChecksum, CHAIN_ID, USDC } from "../lib/money/base";
 import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Refusal } from "./terms";
 
 /** How to pay, for callers: the 402, and the receipt headers of x402. */
@@ -12,22 +12,24 @@ const DESCRIPTION = "One market research report";
 const TIMEOUT_SECONDS = 300;
 
 /** The paid endpoint's address, as payers and facilitators see it. */
-function paidResource(): string {
-  return siteUrl() + PAID_PATH;
+function getPaidResource(): string {
+  return getSiteUrl() + PAID_PATH;
 }
 
 /** Whether the service can execute signed payments. Otherwise it only accepts transaction hashes. */
-export function settlesAuthorizations(): boolean {
-  return optional("X402_RELAYER_PRIVATE_KEY") !== undefined || optional("X402_FACILITATOR_URL") !== undefined;
+export function canSettleAuthorizations(): boolean {
+  return (
+    getOptional("X402_RELAYER_PRIVATE_KEY") !== undefined || getOptional("X402_FACILITATOR_URL") !== undefined
+  );
 }
 
 /**
  * The 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version 2 in
  * the header. Only `error` varies, because clients send the requirements back.
  */
-export function paymentRequired(refused?: Partial<Refusal> & { error: string }): AppError {
-  const [resource, payTo] = [paidResource(), payee()];
-  const signable = settlesAuthorizations();
+export function buildPaymentRequired(refused?: Partial<Refusal> & { error: string }): AppError {
+  const [resource, payTo] = [getPaidResource(), payee()];
+  const signable = canSettleAuthorizations();
   const reason = refused?.reason;
   const second = {
     x402Version: 2,
@@ -37,7 +39,7 @@ export function paymentRequired(refused?: Partial<Refusal> & { error: string }):
     extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
   };
   return new AppError("payment_required", refused?.error ?? UNPAID, {
-    body: { ...(reason === undefined ? {} : { reason }), ...termsOf(resource, payTo, signable) },
+    body: { ...(reason === undefined ? {} : { reason }), ...buildTerms(resource, payTo, signable) },
     headers: {
       "Cache-Control": "no-store",
       ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
@@ -61,7 +63,7 @@ const UNPAID = `Payment required: ${PRICE_SHOWN} USDC on Base`;
 const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
 
 /** The price and the payee: the 402's body beside `error` and `reason`. */
-function termsOf(resource: string, payTo: string, signable: boolean) {
+function buildTerms(resource: string, payTo: string, signable: boolean) {
   return {
     paymentDetails: {
       network: NETWORK,
@@ -72,14 +74,14 @@ function termsOf(resource: string, payTo: string, signable: boolean) {
       chainId: CHAIN_ID,
       assetAddress: USDC,
     },
-    ...(signable ? { x402Version: 1, accepts: [requirementOne(resource, payTo)] } : {}),
+    ...(signable ? { x402Version: 1, accepts: [buildRequirementV1(resource, payTo)] } : {}),
   };
 }
 
 /** This service's own requirements, for a facilitator. */
 export function paymentTerms() {
-  const [url, payTo] = [paidResource(), payee()];
-  return { one: requirementOne(url, payTo), two: requirementTwo(payTo), resource: { url, ...DESCRIBED } };
+  const [url, payTo] = [getPaidResource(), payee()];
+  return { one: buildRequirementV1(url, payTo), two: requirementTwo(payTo), resource: { url, ...DESCRIBED } };
 }
 
 function requirementTwo(payTo: string) {
@@ -87,7 +89,7 @@ function requirementTwo(payTo: string) {
 }
 
 /** The payment requirement of x402 version 1. */
-function requirementOne(resource: string, payTo: string) {
+function buildRequirementV1(resource: string, payTo: string) {
   const maxAmountRequired = PRICE.toString();
   return {
     scheme: "exact",
@@ -111,8 +113,8 @@ function commonTerms(payTo: string) {
 
 /** The platform wallet. */
 function payee(): string {
-  const wallet = required("PLATFORM_WALLET_ADDRESS");
-  return checksummed(wallet) ?? wallet;
+  const wallet = getRequired("PLATFORM_WALLET_ADDRESS");
+  return toChecksum(wallet) ?? wallet;
 }
 
 /** What a payment has come to, under the header names of both versions. */
@@ -125,7 +127,7 @@ function outcome(told: object): Record<string, string> {
 }
 
 /** The headers of an answer whose payment was made. */
-export function paidHeaders({ txHash: transaction, payer }: { txHash: string; payer: string }) {
+export function buildPaidHeaders({ txHash: transaction, payer }: { txHash: string; payer: string }) {
   return outcome({ success: true, transaction, payer });
 }
 
@@ -155,10 +157,10 @@ const termFields = {
 
 const EXAMPLE_RESOURCE = `https://example.convex.site${PAID_PATH}`;
 // What is for catalogues looks like a schema to linters of the document.
-const { outputSchema: _, ...exampleRequirement } = requirementOne(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS);
+const { outputSchema: _, ...exampleRequirement } = buildRequirementV1(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS);
 const termsExample = {
   error: UNPAID,
-  ...termsOf(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS, true),
+  ...buildTerms(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS, true),
   accepts: [exampleRequirement],
 };
 

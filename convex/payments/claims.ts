@@ -1,29 +1,35 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { mayActAs } from "../accounts/access";
-import { change } from "../lib/changes";
-import { setting } from "../lib/env";
+import { isIdentified } from "../identity/access";
+import { defineMutation } from "../platform/changes";
+import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { wouldHave } from "../lib/limits/charges";
-import { rowsBy } from "../lib/records";
+import { wouldHave } from "../platform/limits/charges";
+import { queryBy } from "../platform/records";
 import { SECOND } from "../lib/time";
-import { open, workOn } from "../lib/work";
-import { userIdByAddress } from "../wallets/model";
+import { enqueueWork, findWork } from "../platform/work";
+import { findUserIdByAddress } from "../wallets/model";
 import { buyReport, transferKey } from "./deposits";
 import {
-  claimById,
-  claimOfPayment,
-  claimsOf,
+  requireClaim,
+  findClaimByPayment,
+  queryClaims,
   joinClaim,
   owedTo,
-  paymentKey,
+  toPaymentKey,
   startSettling,
   startWriting,
   vTicket,
 } from "./model";
-import { vAuthorization, vOrder, vProof, vTransfer, type Authorization } from "./tables";
-import { ALREADY_USED, refusal, vRefusal, type Refusal } from "./terms";
+import {
+  vPaymentAuthorization,
+  vReportOrder,
+  vPaymentProof,
+  vUsdcTransfer,
+  type PaymentAuthorization,
+} from "./tables";
+import { ALREADY_USED, buildRefusal, vRefusal, type Refusal } from "./terms";
 
 /** A proof becomes a claim: the one transaction that decides, after the chain was asked. `states.md` draws what follows. */
 
@@ -35,7 +41,7 @@ const vSeen = v.union(
   v.object({
     kind: v.literal("transfers"),
     /** A transaction's transfers; `authorization`: the nonce of the signed payment (EIP-3009) that it executed. */
-    candidates: v.array(v.object({ ...vTransfer.fields, authorization: v.optional(v.string()) })),
+    candidates: v.array(v.object({ ...vUsdcTransfer.fields, authorization: v.optional(v.string()) })),
     /** Whether their payers have signed the proof. */
     proven: v.boolean(),
   }),
@@ -50,9 +56,9 @@ export type Claimed = Infer<typeof vClaimed>;
 const vLooking = v.object({ kind: v.literal("looking") });
 
 export const vGiven = {
-  proof: vProof,
-  order: vOrder,
-  /** `proofs.shownBy`. */
+  proof: vPaymentProof,
+  order: vReportOrder,
+  /** `proofs.hashPresented`. */
   shown: v.string(),
   /** The order's `userId` as its caller names it, which the payer has signed. */
   named: v.optional(v.string()),
@@ -62,28 +68,28 @@ export const vGiven = {
 export type Given = ObjectType<typeof vGiven>;
 
 /** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
-export const join = internalMutation({
+export const joinExistingClaim = internalMutation({
   args: vGiven,
   returns: v.union(vClaimed, vLooking, v.null()),
   handler: async (ctx, given): Promise<Claimed | Infer<typeof vLooking> | null> =>
-    (await joined(ctx, given)) ??
-    ((await workOn(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
+    (await findJoinedClaim(ctx, given)) ??
+    ((await findWork(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
 });
 
 /** Has a proof looked up by work that outlives its caller; it claims what the chain shows. */
-export const beginLook = change(vGiven, async (ctx, given) => {
+export const beginLook = defineMutation(vGiven, async (ctx, given) => {
   const subject = lookSubject(given);
-  if ((await joined(ctx, given)) !== null || (await workOn(ctx, subject)) !== null) return;
-  await open(ctx, internal.payments.settlement.look, given, { subject, attempts: 1 });
+  if ((await findJoinedClaim(ctx, given)) !== null || (await findWork(ctx, subject)) !== null) return;
+  await enqueueWork(ctx, internal.payments.settlement.lookUpProof, given, { subject, attempts: 1 });
 });
 
 function lookSubject({ proof, shown }: Given): string {
-  return `look:${proof.kind === "hash" ? proof.txHash : paymentKey(proof.authorization)}:${shown}`;
+  return `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
 }
 
 /** Whether a payer is owed a report for the same order: then a new proof of theirs joins that claim. */
 export const isOwed = internalQuery({
-  args: { payer: v.string(), order: vOrder },
+  args: { payer: v.string(), order: vReportOrder },
   returns: v.boolean(),
   handler: async (ctx, { payer, order }) => (await owedTo(ctx, payer, order)) !== null,
 });
@@ -93,12 +99,12 @@ export const isOwed = internalQuery({
  * ever. @returns `null` if the report has been given meanwhile.
  */
 export const joinOwed = internalMutation({
-  args: { authorization: vAuthorization, order: vOrder, shown: v.string() },
+  args: { authorization: vPaymentAuthorization, order: vReportOrder, shown: v.string() },
   returns: v.union(vClaimed, v.null()),
   handler: async (ctx, { authorization, order, shown }): Promise<Claimed | null> => {
-    const [key, payer] = [paymentKey(authorization), authorization.from];
+    const [key, payer] = [toPaymentKey(authorization), authorization.from];
     const owed = await owedTo(ctx, payer, order);
-    if (owed === null || (await claimOfPayment(ctx, authorization)) !== null) return null;
+    if (owed === null || (await findClaimByPayment(ctx, authorization)) !== null) return null;
     const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
     await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
     return joinClaim(ctx, owed);
@@ -110,11 +116,11 @@ export const joinOwed = internalMutation({
  * @param args.seen What the chain says of the proof.
  * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
-export const claim = internalMutation({
+export const claimPayment = internalMutation({
   args: { ...vGiven, seen: vSeen },
   returns: vClaimed,
   handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
-    const found = await joined(ctx, given);
+    const found = await findJoinedClaim(ctx, given);
     if (found !== null) return found;
     if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
     const { proof } = given;
@@ -124,14 +130,17 @@ export const claim = internalMutation({
   },
 });
 
-async function joined(ctx: MutationCtx, { proof, order, shown, keyHash }: Given): Promise<Claimed | null> {
+async function findJoinedClaim(
+  ctx: MutationCtx,
+  { proof, order, shown, keyHash }: Given,
+): Promise<Claimed | null> {
   if (proof.kind === "authorization") {
-    const row = await claimOfPayment(ctx, proof.authorization);
+    const row = await findClaimByPayment(ctx, proof.authorization);
     if (row === null || row.state === "refused") return null;
     if (row.shown !== shown) return ALREADY_USED;
-    return joinClaim(ctx, row.joins === undefined ? row : await claimById(ctx, row.joins));
+    return joinClaim(ctx, row.joins === undefined ? row : await requireClaim(ctx, row.joins));
   }
-  const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
+  const rows = await queryBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
   // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
   const row = rows.find((one) => one.authorization === undefined && one.shown === shown);
   if (row === undefined) return null;
@@ -170,12 +179,12 @@ async function claimTransfer(
 async function claimSigned(
   ctx: MutationCtx,
   { order, shown }: Given,
-  authorization: Authorization,
+  authorization: PaymentAuthorization,
   balance: bigint,
 ): Promise<Claimed> {
-  const [key, payer] = [paymentKey(authorization), authorization.from];
+  const [key, payer] = [toPaymentKey(authorization), authorization.from];
   if (!(await wouldHave(ctx, "failedPayment", payer))) return FAILED;
-  const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
+  const underWay = await queryClaims(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was tried against the whole balance, and the relayer would pay for those that fail.
   if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > balance) {
@@ -185,7 +194,7 @@ async function claimSigned(
       { retryAfterMs: 5 * SECOND },
     );
   }
-  const row = await claimOfPayment(ctx, authorization);
+  const row = await findClaimByPayment(ctx, authorization);
   const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
   const fresh = { ...made, state: "settling" as const };
   if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
@@ -194,14 +203,14 @@ async function claimSigned(
   return { kind: "claim", claimId, shown };
 }
 
-const FAILED = refusal(
+const FAILED = buildRefusal(
   "transaction_failed",
   "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
 
 /** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
-  const row = nonce === undefined ? null : await claimOfPayment(ctx, { from, nonce });
+  const row = nonce === undefined ? null : await findClaimByPayment(ctx, { from, nonce });
   return row !== null && row.state !== "refused" && row.state !== "joined";
 }
 
@@ -211,16 +220,16 @@ async function refusalOfBare(
   payer: string,
   { userId, keyHash }: { userId?: string | undefined; keyHash?: string | undefined },
 ): Promise<Refusal | null> {
-  const owner = await userIdByAddress(ctx, payer);
+  const owner = await findUserIdByAddress(ctx, payer);
   if (owner !== null) {
-    if (owner === userId && (await mayActAs(ctx, owner, keyHash))) return null;
-    return refusal(
+    if (owner === userId && (await isIdentified(ctx, owner, keyHash))) return null;
+    return buildRefusal(
       "invalid_payer_signature",
       "This payment came from a registered wallet: name its userId (with its owner's token or key, if it has an owner), or sign the proof with that wallet",
     );
   }
-  if (!/^off$/i.test(setting("BARE_HASH_PROOFS"))) return null;
-  return refusal(
+  if (!/^off$/i.test(getSetting("BARE_HASH_PROOFS"))) return null;
+  return buildRefusal(
     "invalid_payer_signature",
     "A transaction hash alone is not accepted here: sign it with the paying wallet",
   );

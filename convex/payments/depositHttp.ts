@@ -2,14 +2,14 @@ import { hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { AppError, messageOf } from "../lib/errors";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { EXAMPLE_TX } from "../lib/http/input";
+import { getOptional } from "../lib/env";
+import { AppError, getErrorMessage } from "../lib/errors";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { EXAMPLE_TX } from "../platform/http/input";
 import { log } from "../lib/log";
-import { deadlines } from "../lib/outside/deadlines";
-import { equalBytes, hmacSha256 } from "../lib/security/crypto";
-import { within } from "../lib/time";
+import { deadlines } from "../platform/outside/deadlines";
+import { isEqualBytes, hmacSha256 } from "../lib/crypto";
+import { raceDeadline } from "../lib/time";
 
 /** Named transactions that the answer goes into. */
 const MOST_NAMED = 100;
@@ -22,13 +22,13 @@ const hash = z
 
 /** Any provider's payload: it only says that there is something to read, and which transactions to answer about. */
 const payload = z.looseObject({ txHash: hash.optional() }).transform((body) => {
-  const named = JSON.stringify(body)
+  const txHashes = JSON.stringify(body)
     .toLowerCase()
     .match(/0x[0-9a-f]{64}(?![0-9a-f])/g);
-  return { named: [...new Set(named ?? [])].slice(0, MOST_NAMED), asked: body.txHash };
+  return { named: [...new Set(txHashes ?? [])].slice(0, MOST_NAMED), asked: body.txHash };
 });
 
-const deposit: MountedEndpoint = endpoint({
+const deposit: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/indexer/deposit",
   summary:
@@ -62,8 +62,10 @@ const deposit: MountedEndpoint = endpoint({
     ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
   }),
   handler: async (ctx, { named, asked }) => {
-    await within(AbortSignal.timeout(deadlines.deposit), readNow(ctx));
-    const { credited, ignored } = await ctx.runQuery(internal.payments.deposits.known, { named });
+    await raceDeadline(AbortSignal.timeout(deadlines.deposit), readNow(ctx));
+    const { credited, ignored } = await ctx.runQuery(internal.payments.deposits.findKnownTransactions, {
+      named,
+    });
     const isKnown = [...credited, ...ignored].some(({ txHash }) => txHash === asked);
     const pending = asked === undefined || isKnown ? [] : [{ txHash: asked }];
     return { success: true, credited, pending, ignored };
@@ -74,20 +76,20 @@ const deposit: MountedEndpoint = endpoint({
 async function readNow(ctx: ActionCtx): Promise<void> {
   try {
     const { readDeposits } = await import("./depositReader");
-    await readDeposits(ctx, await ctx.runQuery(internal.payments.deposits.reading, {}));
+    await readDeposits(ctx, await ctx.runQuery(internal.payments.deposits.getReading, {}));
   } catch (error) {
-    log.warn("deposits.not read", { reason: messageOf(error) });
+    log.warn("deposits.not read", { reason: getErrorMessage(error) });
   }
 }
 
 /** @throws AppError `unauthorized` if a secret is configured and the request is not signed with it. */
 function requireSignature(headers: Headers, body: string): void {
-  const secret = optional("DEPOSIT_WEBHOOK_SECRET");
+  const secret = getOptional("DEPOSIT_WEBHOOK_SECRET");
   if (secret === undefined) return;
   const mac = hmacSha256(utf8ToBytes(secret), utf8ToBytes(body));
   const isSigned = ["x-webhook-signature", "x-alchemy-signature"].some((name) => {
     const given = headers.get(name)?.trim().toLowerCase() ?? "";
-    return /^[0-9a-f]{64}$/.test(given) && equalBytes(mac, hexToBytes(given));
+    return /^[0-9a-f]{64}$/.test(given) && isEqualBytes(mac, hexToBytes(given));
   });
   if (!isSigned) throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
 }

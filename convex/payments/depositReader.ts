@@ -1,12 +1,12 @@
 import type { FunctionArgs } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { creditsFor } from "../credits/model";
-import { optional, setting } from "../lib/env";
-import { counted, noteWorking, providerAction } from "../lib/outside/calls";
-import { readFreshHead, transfersTo } from "../providers/chain/blocks";
-import { asAddress } from "../wallets/model";
-import { vReading, type Reading } from "./tables";
+import { toCredits } from "../credits/model";
+import { getOptional, getSetting } from "../lib/env";
+import { withUsage, noteWorking, defineProviderAction } from "../platform/outside/calls";
+import { readFreshHead, readTransfersTo } from "../providers/chain/blocks";
+import { parseStoredAddress } from "../wallets/model";
+import { vDepositReading, type DepositReading } from "./tables";
 
 /** Reads the transfers to the platform wallet from the chain, in confirmed blocks. */
 
@@ -22,43 +22,46 @@ const UNSTORED_BLOCKS = 300;
  * next block: what was sent before is not credited.
  * @throws AppError `upstream`
  */
-export const readDeposits = counted(async (ctx, { wallet, cursor, again: isDue }: Reading): Promise<void> => {
-  const head = (await readFreshHead()).number;
-  const last = Math.max(0, head - Number(setting("CONFIRMATIONS")) + 1);
-  const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advance>, "wallet">) =>
-    ctx.runMutation(internal.payments.deposits.advance, { wallet, ...read });
-  // Above the chain itself, no lagging node but a false head has moved it: what it jumped over is read now.
-  const again = isDue || (cursor !== null && cursor.block > head);
-  let stored: number;
-  if (cursor === null) {
-    const first = optional("DEPOSITS_FROM_BLOCK");
-    stored = first === undefined ? last : Number(first) - 1;
-    await store({ from: null, to: stored, transfers: [] });
-  } else {
-    if (cursor.block > last) await ctx.runMutation(internal.payments.deposits.setBack, { wallet, to: last });
-    const reached = Math.min(cursor.block, last);
-    stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
-  }
-  for await (const { last: to, value } of transfersTo(asAddress(wallet), stored + 1, last)) {
-    const transfers = value
-      .filter(({ amount }) => creditsFor(amount) > 0)
-      .map(({ txHash, position, logIndex, from, amount }) => {
-        return { txHash, position, logIndex, from, amount: amount.toString() };
-      });
-    if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
-    // The cursor moves with the last page: pages are stored once, whoever reads them again.
-    for (let start = 0; start === 0 || start < transfers.length; start += TOGETHER) {
-      const page = transfers.slice(start, start + TOGETHER);
-      const isLast = start + TOGETHER >= transfers.length;
-      await store({ from: stored, to: isLast ? to : stored, transfers: page });
+export const readDeposits = withUsage(
+  async (ctx, { wallet, cursor, again: isDue }: DepositReading): Promise<void> => {
+    const head = (await readFreshHead()).number;
+    const last = Math.max(0, head - Number(getSetting("CONFIRMATIONS")) + 1);
+    const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advanceDeposits>, "wallet">) =>
+      ctx.runMutation(internal.payments.deposits.advanceDeposits, { wallet, ...read });
+    // Above the chain itself, no lagging node but a false head has moved it: what it jumped over is read now.
+    const again = isDue || (cursor !== null && cursor.block > head);
+    let stored: number;
+    if (cursor === null) {
+      const first = getOptional("DEPOSITS_FROM_BLOCK");
+      stored = first === undefined ? last : Number(first) - 1;
+      await store({ from: null, to: stored, transfers: [] });
+    } else {
+      if (cursor.block > last)
+        await ctx.runMutation(internal.payments.deposits.setBack, { wallet, to: last });
+      const reached = Math.min(cursor.block, last);
+      stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
     }
-    stored = to;
-  }
-  if (again) await ctx.runMutation(internal.payments.deposits.reread, { wallet });
-});
+    for await (const { last: to, value } of readTransfersTo(parseStoredAddress(wallet), stored + 1, last)) {
+      const transfers = value
+        .filter(({ amount }) => toCredits(amount) > 0)
+        .map(({ txHash, position, logIndex, from, amount }) => {
+          return { txHash, position, logIndex, from, amount: amount.toString() };
+        });
+      if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
+      // The cursor moves with the last page: pages are stored once, whoever reads them again.
+      for (let start = 0; start === 0 || start < transfers.length; start += TOGETHER) {
+        const page = transfers.slice(start, start + TOGETHER);
+        const isLast = start + TOGETHER >= transfers.length;
+        await store({ from: stored, to: isLast ? to : stored, transfers: page });
+      }
+      stored = to;
+    }
+    if (again) await ctx.runMutation(internal.payments.deposits.storeReread, { wallet });
+  },
+);
 
-export const read = providerAction(
-  { reading: vReading, chainWorks: v.boolean() },
+export const readDepositBlocks = defineProviderAction(
+  { reading: vDepositReading, chainWorks: v.boolean() },
   async (ctx, { reading, chainWorks }) => {
     if (chainWorks) noteWorking("chain");
     await readDeposits(ctx, reading);

@@ -3,17 +3,17 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { mayActAs } from "../accounts/access";
-import { balanceOf, creditDeposit, creditsFor, deduct, depositor } from "../credits/model";
-import { change } from "../lib/changes";
-import { isSet, required } from "../lib/env";
+import { isIdentified } from "../identity/access";
+import { getCreditBalance, creditDeposit, toCredits, deduct, findDepositor } from "../credits/model";
+import { defineMutation } from "../platform/changes";
+import { isSet, getRequired } from "../lib/env";
 import { formatUnits } from "../lib/money/amounts";
-import { isWorking } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records";
+import { isWorking } from "../platform/outside/calls";
+import { queryByBoth } from "../platform/records";
 import { DAY, HOUR } from "../lib/time";
-import { userIdByAddress } from "../wallets/model";
-import { claimsOf } from "./model";
-import { vRead, vReading, type Reading, type Transfer } from "./tables";
+import { findUserIdByAddress } from "../wallets/model";
+import { queryClaims } from "./model";
+import { vRead, vDepositReading, type DepositReading, type UsdcTransfer } from "./tables";
 import { PRICE } from "./terms";
 
 /**
@@ -44,32 +44,38 @@ export async function beginReading(ctx: MutationCtx): Promise<void> {
   // What was on its way to the wallet that was configured before is its sender's all the same.
   const former = rows.filter((one) => one.wallet !== wallet && one.rereadAt > now - FORMER_MS);
   const chainWorks = await isWorking(ctx, "chain");
-  for (const reading of [readingOf(wallet, row, again), ...former.map((one) => readingOf(one.wallet, one))])
-    await ctx.scheduler.runAfter(0, internal.payments.depositReader.read, { reading, chainWorks });
+  for (const reading of [
+    buildReading(wallet, row, again),
+    ...former.map((one) => buildReading(one.wallet, one)),
+  ])
+    await ctx.scheduler.runAfter(0, internal.payments.depositReader.readDepositBlocks, {
+      reading,
+      chainWorks,
+    });
 }
 
 /** Where a reading goes on. */
-export const reading = internalQuery({
+export const getReading = internalQuery({
   args: {},
-  returns: vReading,
-  handler: async (ctx): Promise<Reading> =>
-    readingOf(platformWallet(), await cursorOf(ctx, platformWallet())),
+  returns: vDepositReading,
+  handler: async (ctx): Promise<DepositReading> =>
+    buildReading(platformWallet(), await findCursor(ctx, platformWallet())),
 });
 
-function readingOf(wallet: string, row: Doc<"depositCursors"> | null, again = false): Reading {
+function buildReading(wallet: string, row: Doc<"depositCursors"> | null, again = false): DepositReading {
   return { wallet, cursor: row && { start: row.start, block: row.block }, again };
 }
 
 /** Sets a cursor back that has run ahead of the chain: a node had told a head that there was not. */
-export const setBack = change({ wallet: v.string(), to: v.number() }, async (ctx, { wallet, to }) => {
-  const row = await cursorOf(ctx, wallet);
+export const setBack = defineMutation({ wallet: v.string(), to: v.number() }, async (ctx, { wallet, to }) => {
+  const row = await findCursor(ctx, wallet);
   if (row === null || row.block <= to) return;
   await ctx.db.patch("depositCursors", row._id, { block: to, start: Math.min(row.start, to) });
 });
 
 /** The newest blocks were read again, to the last one: a reading that failed is made again in a minute. */
-export const reread = change({ wallet: v.string() }, async (ctx, { wallet }) => {
-  const row = await cursorOf(ctx, wallet);
+export const storeReread = defineMutation({ wallet: v.string() }, async (ctx, { wallet }) => {
+  const row = await findCursor(ctx, wallet);
   if (row !== null) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
 });
 
@@ -77,7 +83,7 @@ export const reread = change({ wallet: v.string() }, async (ctx, { wallet }) => 
  * Stores the transfers of blocks, and moves the cursor to `to`.
  * @param from The last block before them; a reading that would leave blocks out changes nothing.
  */
-export const advance = internalMutation({
+export const advanceDeposits = internalMutation({
   args: {
     wallet: v.string(),
     from: v.union(v.number(), v.null()),
@@ -86,24 +92,24 @@ export const advance = internalMutation({
   },
   returns: v.null(),
   handler: async (ctx, { wallet, from, to, transfers }): Promise<null> => {
-    const row = await cursorOf(ctx, wallet);
+    const row = await findCursor(ctx, wallet);
     if (row === null && from === null) {
       await ctx.db.insert("depositCursors", { wallet, start: to, block: to, rereadAt: Date.now() });
     }
     if (row === null || from === null || from > row.block) return null;
-    for (const transfer of transfers) await take(ctx, transfer);
+    for (const transfer of transfers) await takeTransfer(ctx, transfer);
     if (to > row.block) await ctx.db.patch("depositCursors", row._id, { block: to });
     return null;
   },
 });
 
 /** Stores a transfer as a block shows it; a report may have bought with it before. */
-async function take(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> {
-  const known = await transferAt(ctx, read);
-  if (known?.state !== undefined) return;
+async function takeTransfer(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> {
+  const earlier = await transferAt(ctx, read);
+  if (earlier?.state !== undefined) return;
   const state = "unmatched" as const;
-  const id = known?._id ?? (await ctx.db.insert("transfers", { ...read, state }));
-  if (known !== null) await ctx.db.patch("transfers", id, { logIndex: read.logIndex, state });
+  const id = earlier?._id ?? (await ctx.db.insert("transfers", { ...read, state }));
+  if (earlier !== null) await ctx.db.patch("transfers", id, { logIndex: read.logIndex, state });
   const row = await ctx.db.get("transfers", id);
   if (row !== null) await match(ctx, row);
 }
@@ -113,34 +119,34 @@ async function take(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> 
  * of its sender is being executed, the transfer may be that payment: it waits for the claim's end.
  */
 async function match(ctx: MutationCtx, row: Row): Promise<void> {
-  if ((await claimsOf(ctx, row.from, "settling").first()) !== null) return;
-  const credits = creditsFor(BigInt(row.amount) - (row.claimKey === undefined ? 0n : PRICE));
+  if ((await queryClaims(ctx, row.from, "settling").first()) !== null) return;
+  const credits = toCredits(BigInt(row.amount) - (row.claimKey === undefined ? 0n : PRICE));
   if (credits === 0) {
     await ctx.db.patch("transfers", row._id, { state: "ignored" });
     return;
   }
-  const userId = await userIdByAddress(ctx, row.from);
+  const userId = await findUserIdByAddress(ctx, row.from);
   if (userId === null) return;
   await creditDeposit(ctx, { userId, amount: credits, key: depositKey(row), source: "usdc" });
   await ctx.db.patch("transfers", row._id, { state: "credited", userId, credits });
 }
 
 /** Credits what an address has sent before it was linked, or while a signed payment of it was being executed. */
-export const creditAddress = change({ address: v.string() }, async (ctx, { address }) => {
-  const rows = await unmatchedOf(ctx, address.toLowerCase()).take(TOGETHER);
+export const creditAddress = defineMutation({ address: v.string() }, async (ctx, { address }) => {
+  const rows = await queryUnmatched(ctx, address.toLowerCase()).take(TOGETHER);
   for (const row of rows) await match(ctx, row);
   // The next page only if this one has moved: those left have no user.
-  const [left] = await unmatchedOf(ctx, address.toLowerCase()).take(1);
+  const [left] = await queryUnmatched(ctx, address.toLowerCase()).take(1);
   if (rows.length === TOGETHER && left?._id !== rows[0]?._id)
     await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
 });
 
-function unmatchedOf(ctx: QueryCtx, from: string) {
-  return rowsByBoth(ctx.db.query("transfers"), "from", from, "state", "unmatched");
+function queryUnmatched(ctx: QueryCtx, from: string) {
+  return queryByBoth(ctx.db.query("transfers"), "from", from, "state", "unmatched");
 }
 
 /** What is known of the transactions that a webhook names. */
-export const known = internalQuery({
+export const findKnownTransactions = internalQuery({
   args: { named: v.array(v.string()) },
   returns: v.object({
     credited: v.array(
@@ -171,14 +177,14 @@ export const known = internalQuery({
 });
 
 function platformWallet(): string {
-  return required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+  return getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase();
 }
 
-function cursorOf(ctx: QueryCtx, wallet: string): Promise<Doc<"depositCursors"> | null> {
+function findCursor(ctx: QueryCtx, wallet: string): Promise<Doc<"depositCursors"> | null> {
   return getOneFrom(ctx.db, "depositCursors", "by_wallet", wallet);
 }
 
-type Place = Pick<Transfer, "txHash" | "position">;
+type Place = Pick<UsdcTransfer, "txHash" | "position">;
 type Row = Doc<"transfers">;
 
 /** The key of a transfer: `0x…:3`. */
@@ -192,7 +198,7 @@ function depositKey(transfer: Place): string {
 }
 
 async function transferAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Row | null> {
-  return rowsByBoth(ctx.db.query("transfers"), "txHash", txHash, "position", position).unique();
+  return queryByBoth(ctx.db.query("transfers"), "txHash", txHash, "position", position).unique();
 }
 
 type Buyer = { userId?: string | undefined; keyHash?: string | undefined; proven: boolean };
@@ -205,7 +211,7 @@ type Buyer = { userId?: string | undefined; keyHash?: string | undefined; proven
  */
 export async function buyReport(
   ctx: MutationCtx,
-  transfer: Transfer,
+  transfer: UsdcTransfer,
   claimKey: string,
   by: Buyer,
 ): Promise<boolean> {
@@ -219,11 +225,11 @@ export async function buyReport(
 
 async function payInCredits(ctx: MutationCtx, row: Row, by: Buyer): Promise<boolean> {
   // The ledger has the user, even if the row was made anonymous.
-  const userId = await depositor(ctx, depositKey(row));
+  const userId = await findDepositor(ctx, depositKey(row));
   if (userId === null) return false;
-  if (!by.proven && !(userId === by.userId && (await mayActAs(ctx, userId, by.keyHash)))) return false;
-  const amount = creditsFor(PRICE);
-  if ((await balanceOf(ctx, userId)) < amount) return false;
+  if (!by.proven && !(userId === by.userId && (await isIdentified(ctx, userId, by.keyHash)))) return false;
+  const amount = toCredits(PRICE);
+  if ((await getCreditBalance(ctx, userId)) < amount) return false;
   const key = `report:${transferKey(row)}`;
   if (amount > 0) await deduct(ctx, { userId, amount, key, source: "report" });
   return true;

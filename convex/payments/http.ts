@@ -1,40 +1,40 @@
 import * as z from "zod";
-import { waitingAs } from "../lib/limits/slots";
-import { required } from "../lib/env";
-import { failureOf } from "../lib/errors";
-import { endpoint, Reply, type MountedEndpoint, type Asker } from "../lib/http/endpoint";
-import { absentWhenEmpty, optionalToken, userId } from "../lib/http/input";
-import { charge } from "../lib/limits/charges";
-import { bodyInput, parseInput } from "../lib/http/request";
-import { resultExample, resultFields, shownResult } from "../research/views";
-import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
+import { holdSlot } from "../platform/limits/slots";
+import { getRequired } from "../lib/env";
+import { getErrorData } from "../lib/errors";
+import { defineEndpoint, Reply, type MountedEndpoint, type Asker } from "../platform/http/endpoint";
+import { optionalUnlessBlank, optionalToken, userId } from "../platform/http/input";
+import { charge } from "../platform/limits/charges";
+import { parseBodyInput, parseInput } from "../platform/http/request";
+import { resultExample, resultFields, toPublicResult } from "../research/views";
+import { NOTHING_TO_SELL, buildPaymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
 import { PAID_PATH } from "./terms";
 
 /** Only imported for purchases. */
 const proofs = () => import("./proofs");
 
-const input = z.strictObject({ userId: absentWhenEmpty(userId), token: optionalToken });
+const input = z.strictObject({ userId: optionalUnlessBlank(userId), token: optionalToken });
 
 /** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
-async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
+async function findInputProblem(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
   try {
-    const { token, userId } = parseInput(input, bodyInput(body));
+    const { token, userId } = parseInput(input, parseBodyInput(body));
     if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
     // It loads the sources.
-    const { listingOf, unknownToken } = await import("../market/listing");
+    const { getListing, unknownTokenMessage } = await import("../market/listing");
     // Who looks at many tokens, and pays for none, is not told whether there is one.
-    const { kind, symbol } = await listingOf(ctx, token, caller, "unpaid");
-    return kind === "unknown" ? unknownToken(symbol) : null;
+    const { kind, symbol } = await getListing(ctx, token, caller, "unpaid");
+    return kind === "unknown" ? unknownTokenMessage(symbol) : null;
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = getErrorData(error);
     // The second: the id's owner has replaced it.
     if (failure?.code !== "invalid_request" && failure?.code !== "not_found") throw error;
     return `${failure.message}: a payment would buy nothing, and stay unspent`;
   }
 }
 
-const report: MountedEndpoint = endpoint({
+const report: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
@@ -68,11 +68,11 @@ const report: MountedEndpoint = endpoint({
   },
   guard: async (headers, body, asker) => {
     // Nothing is sold that cannot be made.
-    required("PLATFORM_WALLET_ADDRESS");
-    required("LLM_GATEWAY_API_KEY");
-    if ((await proofs()).proofHeader(headers) !== null) return;
-    const problem = await problemOf(body, asker);
-    throw paymentRequired(problem === null ? undefined : { error: problem });
+    getRequired("PLATFORM_WALLET_ADDRESS");
+    getRequired("LLM_GATEWAY_API_KEY");
+    if ((await proofs()).getProofHeader(headers) !== null) return;
+    const problem = await findInputProblem(body, asker);
+    throw buildPaymentRequired(problem === null ? undefined : { error: problem });
   },
   input,
   returns: z.object({
@@ -81,25 +81,28 @@ const report: MountedEndpoint = endpoint({
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
   handler: async (ctx, { userId, token }, { headers, caller, named }) => {
-    const { parseProof, proofHeader, shownBy } = await proofs();
-    const proof = parseProof(proofHeader(headers) ?? "");
-    if (proof.kind === "refused") throw paymentRequired(proof);
+    const { parseProof, getProofHeader, hashPresented } = await proofs();
+    const paymentProof = parseProof(getProofHeader(headers) ?? "");
+    if (paymentProof.kind === "refused") throw buildPaymentRequired(paymentProof);
     const focus = token ?? "";
     const order = { focus, ...(userId === undefined ? {} : { userId }) };
-    if (proof.kind === "hash") await charge(ctx, "lookUp", caller);
+    if (paymentProof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
     const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
     const by = { ...keyed, ...(named === undefined ? {} : { named }) };
-    const wanted = { proof, order, shown: shownBy(proof, order), ...by };
-    const redeemed = await waitingAs(ctx, caller, () => redeem(ctx, wanted));
-    if (redeemed.kind === "refused") throw paymentRequired(redeemed);
-    const shown = shownResult(redeemed.result);
-    return new Reply({ success: true as const, result: shown, token: redeemed.focus }, redeemed.headers);
+    const purchase = { proof: paymentProof, order, shown: hashPresented(paymentProof, order), ...by };
+    const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase));
+    if (redeemed.kind === "refused") throw buildPaymentRequired(redeemed);
+    const publicResult = toPublicResult(redeemed.result);
+    return new Reply(
+      { success: true as const, result: publicResult, token: redeemed.focus },
+      redeemed.headers,
+    );
   },
 });
 
 /** Claims and starts nothing. */
-const terms: MountedEndpoint = endpoint({
+const terms: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: PAID_PATH,
   summary: "What a paid report costs and how it is paid: always 402.",
@@ -110,8 +113,8 @@ const terms: MountedEndpoint = endpoint({
   input: z.object({}),
   returns: z.object({}).describe("Never"),
   handler: async (_ctx, _input, { headers }) => {
-    const isPaid = (await proofs()).proofHeader(headers) !== null;
-    throw paymentRequired(
+    const isPaid = (await proofs()).getProofHeader(headers) !== null;
+    throw buildPaymentRequired(
       isPaid ? { error: "Send this payment with POST: a GET only tells the terms" } : undefined,
     );
   },

@@ -3,11 +3,19 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { hasLeft } from "../lib/limits/charges";
-import { rowsByBoth } from "../lib/records";
+import { hasLeft } from "../platform/limits/charges";
+import { queryByBoth } from "../platform/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { end, failureHandler, open, underWay, vJob, wake, workOn } from "../lib/work";
-import type { Order } from "./tables";
+import {
+  completeWork,
+  buildFailureHandler,
+  enqueueWork,
+  getRunningWork,
+  vJob,
+  runWorkNow,
+  findWork,
+} from "../platform/work";
+import type { ReportOrder } from "./tables";
 import { ALREADY_USED, type Refusal } from "./terms";
 
 /** Claims of payments, as steps of their callers' mutations. `states.md` draws them. */
@@ -40,43 +48,47 @@ export const vTicket = v.object({
 });
 export type ClaimTicket = Infer<typeof vTicket>;
 
-export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Row> {
+export async function requireClaim(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Row> {
   const row = await ctx.db.get("paymentClaims", claimId);
   if (row === null) throw new Error("The claim is gone");
   return row;
 }
 
 /** The claim of an attempt; `null` if the attempt was overtaken. */
-export async function claimAt(
+export async function findClaimInState(
   ctx: QueryCtx,
   { claimId, job }: ClaimWork,
   state: "settling" | "paid",
 ): Promise<Row | null> {
-  const row = await claimById(ctx, claimId);
-  return row.state === state && (await underWay(ctx, job)) !== null ? row : null;
+  const row = await requireClaim(ctx, claimId);
+  return row.state === state && (await getRunningWork(ctx, job)) !== null ? row : null;
 }
 
 /** The claim of a signed payment. */
-export async function claimOfPayment(
+export async function findClaimByPayment(
   ctx: QueryCtx,
   payment: { from: string; nonce: string },
 ): Promise<Row | null> {
-  return getOneFrom(ctx.db, "paymentClaims", "by_key", paymentKey(payment));
+  return getOneFrom(ctx.db, "paymentClaims", "by_key", toPaymentKey(payment));
 }
 
-export function paymentKey({ from, nonce }: { from: string; nonce: string }): string {
+export function toPaymentKey({ from, nonce }: { from: string; nonce: string }): string {
   return `auth:${from}:${nonce}`;
 }
 
 /** A payer's claims in a state, the oldest first. @param payer In lower case. */
-export function claimsOf(ctx: QueryCtx, payer: string, state: Row["state"]) {
-  return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
+export function queryClaims(ctx: QueryCtx, payer: string, state: Row["state"]) {
+  return queryByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
 /** A payer's claim for the same order whose report nobody has had yet; `null` if there is none. */
-export async function owedTo(ctx: QueryCtx, payer: string, { focus, userId }: Order): Promise<Row | null> {
+export async function owedTo(
+  ctx: QueryCtx,
+  payer: string,
+  { focus, userId }: ReportOrder,
+): Promise<Row | null> {
   for (const state of ["paid", "delivered"] as const) {
-    const rows = await claimsOf(ctx, payer, state).order("desc").take(SEARCHED);
+    const rows = await queryClaims(ctx, payer, state).order("desc").take(SEARCHED);
     const isOwed = (one: Row) => one.answeredAt === undefined && one.order.focus === focus;
     const owed = rows.find((one) => isOwed(one) && one.order.userId === userId);
     if (owed !== undefined) return owed;
@@ -92,18 +104,23 @@ export async function joinClaim(ctx: MutationCtx, row: Row): Promise<ClaimTicket
     const keptMs = order.userId === undefined ? REPLAY_UNNAMED_MS : REPLAY_MS;
     return Date.now() - answeredAt <= keptMs ? ticket : ALREADY_USED;
   }
-  const work = await workOn(ctx, claimId);
+  const work = await findWork(ctx, claimId);
   if (work === null) await (row.state === "settling" ? startSettling(ctx, claimId) : startWriting(ctx, row));
   // Failed work is tried again at once, because somebody waits for it.
-  else await wake(ctx, work);
+  else await runWorkNow(ctx, work);
   if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", claimId, { trouble: undefined });
   return ticket;
 }
 
 /** Has a signed payment executed, until the chain has decided. */
 export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims">): Promise<void> {
-  const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
-  await open(ctx, internal.payments.settlement.settle, { claimId }, { subject: claimId, onFailure });
+  const onFailure = buildFailureHandler(internal.payments.progress.storeFailure, { claimId });
+  await enqueueWork(
+    ctx,
+    internal.payments.settlement.settlePayment,
+    { claimId },
+    { subject: claimId, onFailure },
+  );
 }
 
 /** Has the report of a paid claim written: it stays paid until there is one. */
@@ -112,10 +129,10 @@ export async function startWriting(
   { _id: claimId, payer, order }: Pick<Row, "_id" | "payer" | "order">,
 ): Promise<void> {
   const terms = { subject: claimId, attempts: ATTEMPTS, until: Date.now() + OWED_MS } as const;
-  const onFailure = failureHandler(internal.payments.progress.failed, { claimId });
+  const onFailure = buildFailureHandler(internal.payments.progress.storeFailure, { claimId });
   const task = { claimId, focus: order.focus };
   const place = { queue: "models", rank: "paid", onFailure } as const;
-  await open(ctx, internal.payments.settlement.write, task, { ...terms, ...place });
+  await enqueueWork(ctx, internal.payments.settlement.write, task, { ...terms, ...place });
   await releaseDeposits(ctx, payer);
 }
 
@@ -128,13 +145,13 @@ export async function refuseClaim(
 ): Promise<void> {
   if (refusal.reason === "transaction_failed") await hasLeft(ctx, "failedPayment", payer);
   await ctx.db.patch("paymentClaims", _id, { state: "refused", refusal });
-  await end(ctx, job);
+  await completeWork(ctx, job);
   await releaseDeposits(ctx, payer);
 }
 
 /** A claim has taken its transfer, or has ended: its payer's deposits are matched again, less what it took. */
 async function releaseDeposits(ctx: MutationCtx, payer: string): Promise<void> {
-  const waiting = await rowsByBoth(ctx.db.query("transfers"), "from", payer, "state", "unmatched").first();
+  const waiting = await queryByBoth(ctx.db.query("transfers"), "from", payer, "state", "unmatched").first();
   if (waiting === null) return;
   await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address: payer });
 }

@@ -1,26 +1,26 @@
 import { hashMessage } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { required } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
-import { deadlines } from "../lib/outside/deadlines";
-import { counted } from "../lib/outside/calls";
-import { createPauses, DAY, HOUR, SECOND, sleep, within } from "../lib/time";
-import { listingOf, unknownToken, unsureToken } from "../market/listing";
-import { incoming, readHead } from "../providers/chain/blocks";
+import { getRequired } from "../lib/env";
+import { AppError, getErrorData } from "../lib/errors";
+import { deadlines } from "../platform/outside/deadlines";
+import { withUsage } from "../platform/outside/calls";
+import { createPauses, DAY, HOUR, SECOND, sleep, raceDeadline } from "../lib/time";
+import { getListing, unknownTokenMessage, unsureTokenMessage } from "../market/listing";
+import { listIncoming, readHead } from "../providers/chain/blocks";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readTransaction } from "../providers/chain/transactions";
-import { findAuthorizationUse, signedBy } from "../providers/chain/usdc";
+import { findAuthorizationUse, isSignedBy } from "../providers/chain/usdc";
 import { findOutage } from "../providers/models/gateway";
-import { serviceAddress } from "../wallets/custody/signatures";
+import { getServiceAddress } from "../wallets/custody/signatures";
 import { isGood, tryAuthorization } from "./authorizations";
-import { paidHeaders, settlesAuthorizations } from "./challenge";
+import { buildPaidHeaders, canSettleAuthorizations } from "./challenge";
 import type { Claimed, Given, SeenTransfers } from "./claims";
 import type { ClaimTicket } from "./model";
-import type { Standing } from "./progress";
-import { proofText } from "./proofs";
-import type { Authorization, HashProof, Order } from "./tables";
-import { PRICE, PRICE_SHOWN, refusal, UNPAID_USE, type Refusal } from "./terms";
+import type { ClaimStatus } from "./progress";
+import { buildProofText } from "./proofs";
+import type { PaymentAuthorization, HashProof, ReportOrder } from "./tables";
+import { PRICE, PRICE_SHOWN, buildRefusal, UNPAID_USE, type Refusal } from "./terms";
 
 /** Redeems a proof for a report: checks with the chain what it pays, claims it, and waits for the report. */
 
@@ -30,7 +30,7 @@ const ROW_PAUSE_MS = 150;
 type Redeemed = {
   kind: "delivered";
   focus: string;
-  result: NonNullable<Standing["result"]>;
+  result: NonNullable<ClaimStatus["result"]>;
   headers: Record<string, string>;
 };
 
@@ -40,22 +40,23 @@ type Redeemed = {
  * while the payer's other signed payments may still take the balance that this one needs: nothing is claimed then. Of any
  * code, with the payment's headers, if the report has failed or is not finished: the payment is kept. For actions.
  */
-export const redeem = counted(async (ctx, given: Given): Promise<Redeemed | Refusal> => {
+export const redeem = withUsage(async (ctx, given: Given): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const moment = AbortSignal.timeout(deadlines.look);
-  const join = () => ctx.runMutation(internal.payments.claims.join, given);
-  let found = (await join()) ?? (await within(deadline, within(moment, look(ctx, given))));
+  const joinEarlier = () => ctx.runMutation(internal.payments.claims.joinExistingClaim, given);
+  let found =
+    (await joinEarlier()) ?? (await raceDeadline(deadline, raceDeadline(moment, lookUpPayment(ctx, given))));
   if (found === null) {
     // The platform cuts what outlives its caller: a slow chain is asked by work of its own.
     await ctx.runMutation(internal.payments.claims.beginLook, given);
-    found = await join();
+    found = await joinEarlier();
   }
   const pause = createPauses(ROW_PAUSE_MS);
   while (found?.kind === "looking" && !deadline.aborted) {
     await pause();
-    found = await join();
+    found = await joinEarlier();
   }
-  found ??= await within(deadline, look(ctx, given));
+  found ??= await raceDeadline(deadline, lookUpPayment(ctx, given));
   if (found === null || found.kind === "looking") throw new AppError("upstream", SLOW);
   return found.kind === "refused" ? found : waitFor(ctx, found, deadline);
 });
@@ -64,19 +65,23 @@ export const redeem = counted(async (ctx, given: Given): Promise<Redeemed | Refu
  * Looks a proof up on the chain, and claims it.
  * @throws AppError `not_found` if no source knows the order's token; nothing is claimed then.
  */
-export async function look(ctx: ActionCtx, given: Given): Promise<Claimed> {
+export async function lookUpPayment(ctx: ActionCtx, given: Given): Promise<Claimed> {
   const { proof, order, named } = given;
-  const wanted = { ...given, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
+  const purchase = { ...given, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
   // The payer has signed the token and the userId as requested.
   const signed = named === undefined ? order : { ...order, userId: named };
   return proof.kind === "hash"
-    ? lookAtHash(ctx, wanted, proof, signed)
-    : lookAtSigned(ctx, wanted, proof.authorization);
+    ? lookUpHash(ctx, purchase, proof, signed)
+    : lookAtSigned(ctx, purchase, proof.authorization);
 }
 
-async function lookAtSigned(ctx: ActionCtx, wanted: Given, authorization: Authorization): Promise<Claimed> {
-  if (!settlesAuthorizations()) {
-    return refusal(
+async function lookAtSigned(
+  ctx: ActionCtx,
+  wanted: Given,
+  authorization: PaymentAuthorization,
+): Promise<Claimed> {
+  if (!canSettleAuthorizations()) {
+    return buildRefusal(
       "unsupported_scheme",
       "This service does not execute signed payments: pay first and send the transaction's hash",
     );
@@ -87,7 +92,7 @@ async function lookAtSigned(ctx: ActionCtx, wanted: Given, authorization: Author
     const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { authorization, order, shown });
     if (joined !== null) return joined;
   }
-  const seen = await tryAuthorization(authorization, serviceAddress("relayer"));
+  const seen = await tryAuthorization(authorization, getServiceAddress("relayer"));
   if (seen.kind === "refused") return seen;
   if (seen.kind === "used") return lookAtUsed(ctx, wanted, authorization);
   // Nothing is sold that cannot be made.
@@ -96,7 +101,7 @@ async function lookAtSigned(ctx: ActionCtx, wanted: Given, authorization: Author
     const error = `${outage}: no report could be written, and nothing was taken. Send the same proof again shortly`;
     throw new AppError("paused", error, { retryAfterMs: OUTAGE_AGAIN_MS });
   }
-  return ctx.runMutation(internal.payments.claims.claim, { ...wanted, seen });
+  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, seen });
 }
 
 /** The outage of a gateway is known for so long. */
@@ -105,24 +110,36 @@ const OUTAGE_AGAIN_MS = 30 * SECOND;
 /** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
 async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
   if (token === "") return "";
-  const { kind, symbol } = await listingOf(ctx, token);
+  const { kind, symbol } = await getListing(ctx, token);
   if (kind === "known") return symbol;
   const unused = "The payment is not used.";
-  if (kind === "unknown") throw new AppError("not_found", `${unknownToken(symbol)}. ${unused}`);
-  throw new AppError("upstream", `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`);
+  if (kind === "unknown") throw new AppError("not_found", `${unknownTokenMessage(symbol)}. ${unused}`);
+  throw new AppError(
+    "upstream",
+    `${unsureTokenMessage(symbol)}. ${unused} Send the same proof again shortly.`,
+  );
 }
 
-async function lookAtHash(ctx: ActionCtx, wanted: Given, proof: HashProof, signed: Order): Promise<Claimed> {
-  const seen = await candidatesOf(proof, signed);
-  if (seen.kind === "refused") return seen;
-  return ctx.runMutation(internal.payments.claims.claim, { ...wanted, proof, seen });
+async function lookUpHash(
+  ctx: ActionCtx,
+  wanted: Given,
+  proof: HashProof,
+  signed: ReportOrder,
+): Promise<Claimed> {
+  const observed = await findCandidates(proof, signed);
+  if (observed.kind === "refused") return observed;
+  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, proof, seen: observed });
 }
 
 /**
  * An authorization that somebody else has executed. Everybody can read it from the chain by now, so it proves no more
  * than the hash of its transaction.
  */
-async function lookAtUsed(ctx: ActionCtx, wanted: Given, authorization: Authorization): Promise<Claimed> {
+async function lookAtUsed(
+  ctx: ActionCtx,
+  wanted: Given,
+  authorization: PaymentAuthorization,
+): Promise<Claimed> {
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
   let txHash = await findAuthorizationUse(authorization);
   // The node that shows its use may be ahead of the one that shows its logs.
@@ -131,7 +148,7 @@ async function lookAtUsed(ctx: ActionCtx, wanted: Given, authorization: Authoriz
     txHash = await findAuthorizationUse(authorization);
   }
   if (txHash === null) return UNPAID_USE;
-  const found = await lookAtHash(ctx, wanted, { kind: "hash", txHash }, wanted.order);
+  const found = await lookUpHash(ctx, wanted, { kind: "hash", txHash }, wanted.order);
   return found.kind === "refused" && found.reason === "no_matching_transfer" ? UNPAID_USE : found;
 }
 
@@ -142,11 +159,14 @@ async function waitFor(
 ): Promise<Redeemed | Refusal> {
   const pause = createPauses(ROW_PAUSE_MS);
   for (;;) {
-    const now: Standing = await ctx.runQuery(internal.payments.progress.standing, { claimId, shown });
+    const now: ClaimStatus = await ctx.runQuery(internal.payments.progress.getClaimStatus, {
+      claimId,
+      shown,
+    });
     if (now.refusal !== undefined) return now.refusal;
-    const headers = now.paid === null ? {} : paidHeaders(now.paid);
+    const headers = now.paid === null ? {} : buildPaidHeaders(now.paid);
     if (now.result !== undefined) {
-      if (now.isFirst) await ctx.runMutation(internal.payments.progress.answered, { claimId });
+      if (now.isFirst) await ctx.runMutation(internal.payments.progress.markAnswered, { claimId });
       return { kind: "delivered", focus: now.focus, result: now.result, headers };
     }
     if (now.trouble !== undefined) throw new AppError(now.trouble.code, now.trouble.message, { headers });
@@ -171,34 +191,35 @@ const PAYERS_TRIED = 5;
  * payer it may be a day old; else an hour: a hash, unlike a signature, does not say when it was meant.
  * @throws AppError `upstream`
  */
-async function candidatesOf(proof: HashProof, order: Order): Promise<SeenTransfers | Refusal> {
-  const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+async function findCandidates(proof: HashProof, order: ReportOrder): Promise<SeenTransfers | Refusal> {
+  const payTo = getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
   if (payment.kind === "too large")
     throw new AppError("upstream", "The chain's answer on this transaction is too long to be read");
   if (payment.kind !== "mined") {
-    return refusal(
+    return buildRefusal(
       "payment_not_found",
       "The chain has no such transaction yet: send the same proof again shortly",
       UNSEEN_AGAIN_MS,
     );
   }
-  if (!payment.succeeded) return refusal("transaction_failed", "This transaction failed: nothing was paid");
-  const enough = incoming(payment.transfers, payTo).filter(({ amount }) => amount >= PRICE);
+  if (!payment.succeeded)
+    return buildRefusal("transaction_failed", "This transaction failed: nothing was paid");
+  const enough = listIncoming(payment.transfers, payTo).filter(({ amount }) => amount >= PRICE);
   if (enough.length === 0) {
-    return refusal(
+    return buildRefusal(
       "no_matching_transfer",
       `This transaction did not move ${PRICE_SHOWN} USDC or more to this service's address`,
     );
   }
-  const signer = await signerOf(proof, order, payTo, enough);
+  const signer = await findSigner(proof, order, payTo, enough);
   if (signer === "stranger") {
-    return refusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
+    return buildRefusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
   }
   const proven = signer !== null;
   const age = (await readHead()).time - payment.block.time;
   if (age > (proven ? DAY : HOUR))
-    return refusal("payment_expired", "This payment is too old to buy a report");
+    return buildRefusal("payment_expired", "This payment is too old to buy a report");
   const candidates = enough
     .filter(({ from }) => !proven || from === signer)
     .map(({ position, from, amount, authorization }) => ({
@@ -221,24 +242,24 @@ async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof r
       if (payment.kind === "mined" || payment.kind === "too large" || deadline.aborted) return payment;
       if (payment.kind === "missing" && unheardOf.aborted) return payment;
     } catch (error) {
-      if (deadline.aborted || failureOf(error)?.code !== "upstream") throw error;
+      if (deadline.aborted || getErrorData(error)?.code !== "upstream") throw error;
     }
     await sleep(PAUSE_MS);
   }
 }
 
 /** The payer who has signed; `stranger` if the proof's signature is none of theirs. */
-async function signerOf(
+async function findSigner(
   { txHash, signature }: HashProof,
-  order: Order,
+  order: ReportOrder,
   payTo: string,
   transfers: readonly { from: string }[],
 ): Promise<string | null> {
   if (signature === undefined) return null;
-  const hash = hashMessage(proofText(txHash, payTo, order));
+  const hash = hashMessage(buildProofText(txHash, payTo, order));
   const payers = [...new Set(transfers.map(({ from }) => from))].slice(0, PAYERS_TRIED);
   for (const payer of payers) {
-    if (await signedBy(payer, hash, signature)) return payer;
+    if (await isSignedBy(payer, hash, signature)) return payer;
   }
   return "stranger";
 }

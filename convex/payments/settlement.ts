@@ -1,29 +1,29 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { AppError, failureOf, messageOf } from "../lib/errors";
-import { deadlines } from "../lib/outside/deadlines";
+import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
+import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
-import { worker } from "../lib/worker";
-import { incoming } from "../providers/chain/blocks";
+import { defineWorker } from "../platform/worker";
+import { listIncoming } from "../providers/chain/blocks";
 import { NotKnownYet } from "../providers/chain/notKnownYet";
 import { settleByFacilitator } from "../providers/facilitator";
 import { findOutage } from "../providers/models/gateway";
 import { readTransaction } from "../providers/chain/transactions";
-import { authorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
-import { research } from "../research/actions";
-import { isShort } from "../research/writing/result";
-import { serviceAddress } from "../wallets/custody/signatures";
-import { progress } from "../wallets/orders/desk";
+import { buildAuthorizationCall, findAuthorizationUse, readAuthorization } from "../providers/chain/usdc";
+import { researchFocus } from "../research/actions";
+import { isTooShort } from "../research/writing/result";
+import { getServiceAddress } from "../wallets/custody/signatures";
+import { progress } from "../wallets/orders/execution";
 import { hasReverted, isEnded } from "../wallets/orders/model";
 import { paymentTerms } from "./challenge";
 import { tryAuthorization } from "./authorizations";
 import { vGiven } from "./claims";
-import { look as lookUp } from "./redemption";
-import type { Task } from "./progress";
+import { lookUpPayment as lookUp } from "./redemption";
+import type { SettlementTask } from "./progress";
 import type { ClaimWork } from "./model";
-import type { Authorization } from "./tables";
-import { refusal, UNPAID_USE, type Refusal } from "./terms";
+import type { PaymentAuthorization } from "./tables";
+import { buildRefusal, UNPAID_USE, type Refusal } from "./terms";
 
 /**
  * The work of a claim: executing its signed payment, and writing its report. Every step is safe to repeat: the same
@@ -38,18 +38,18 @@ const SEARCH_MS = 10 * MINUTE;
 type Round = "again" | "ended" | "handed over";
 
 /** Looks a proof up for callers who come back for it. */
-export const look = worker(vGiven, async (ctx, { job: _job, ...given }) => {
+export const lookUpProof = defineWorker(vGiven, async (ctx, { job: _job, ...given }) => {
   await lookUp(ctx, given);
   return "over";
 });
 
 /** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
-export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
+export const settlePayment = defineWorker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
   let isAsked = false;
   for (;;) {
-    const task = await ctx.runQuery(internal.payments.progress.task, work);
+    const task = await ctx.runQuery(internal.payments.progress.getTask, work);
     if (task === null) return "over";
     try {
       const round = await step(ctx, work, task);
@@ -62,8 +62,8 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
     } catch (error) {
       // What a node shows at one moment ends no wait, nor does a facilitator's trouble once money may have moved.
       const mayHavePaid = task.settlement !== null || task.handedOver || error instanceof NotKnownYet;
-      if (failureOf(error)?.code !== "upstream" || !mayHavePaid) throw error;
-      trouble = messageOf(error);
+      if (getErrorData(error)?.code !== "upstream" || !mayHavePaid) throw error;
+      trouble = getErrorMessage(error);
     }
     if (deadline.aborted) throw new AppError("upstream", trouble);
     await sleep(PAUSE_MS);
@@ -72,7 +72,7 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
 
 const UNSETTLED = "The payment is still being settled: send the same proof again";
 
-async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
+async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Promise<Round> {
   const { authorization, settlement } = task;
   if (settlement !== null) {
     const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
@@ -91,21 +91,21 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round>
     return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
   }
   if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);
-  const relayer = serviceAddress("relayer");
+  const relayer = getServiceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
   if (feasible.kind === "used") return locate(ctx, work, task);
   if (feasible.kind === "refused") {
     // A facilitator may still execute what the chain refuses at this moment.
     return task.handedOver ? "again" : refuse(ctx, work, feasible);
   }
-  const { to, data } = authorizationCall(authorization);
+  const { to, data } = buildAuthorizationCall(authorization);
   const call = relayer === null ? null : { relayer, to, data };
   if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
   return relayer === null ? "handed over" : "again";
 }
 
-const FAILED = refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
-const EXPIRED = refusal(
+const FAILED = buildRefusal("transaction_failed", "The payment was mined and failed: nothing was moved");
+const EXPIRED = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
   "The authorization has expired before it was executed: nothing was moved",
 );
@@ -116,7 +116,7 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 }
 
 /** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
-async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Promise<void> {
+async function askFacilitator(ctx: ActionCtx, authorization: PaymentAuthorization): Promise<void> {
   const { signature, ...terms } = authorization;
   const [answer] = await Promise.allSettled([
     settleByFacilitator(ctx, { signature, authorization: terms }, paymentTerms()),
@@ -132,7 +132,11 @@ async function askFacilitator(ctx: ActionCtx, authorization: Authorization): Pro
 }
 
 /** The authorization was used, perhaps by a stranger: it counts if it has paid this service. */
-async function locate(ctx: ActionCtx, work: ClaimWork, { authorization, createdAt }: Task): Promise<Round> {
+async function locate(
+  ctx: ActionCtx,
+  work: ClaimWork,
+  { authorization, createdAt }: SettlementTask,
+): Promise<Round> {
   const txHash = await findAuthorizationUse(authorization, createdAt);
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   // The node that shows its use may be ahead of the one that shows its logs.
@@ -143,35 +147,38 @@ async function locate(ctx: ActionCtx, work: ClaimWork, { authorization, createdA
 async function accept(
   ctx: ActionCtx,
   work: ClaimWork,
-  authorization: Authorization,
+  authorization: PaymentAuthorization,
   txHash: string,
 ): Promise<Round> {
   const payment = await readTransaction(txHash);
   // A node lags, or a block was replaced in between: the next lookup decides.
   if (payment.kind !== "mined" || !payment.succeeded) return "again";
   const { from, value } = authorization;
-  const transfers = incoming(payment.transfers, authorization.to)
+  const transfers = listIncoming(payment.transfers, authorization.to)
     .filter((one) => one.from === from && one.amount === BigInt(value))
     .map(({ position }) => ({ txHash, position, from, amount: value }));
   if (transfers.length === 0) {
     return refuse(
       ctx,
       work,
-      refusal("no_matching_transfer", "The authorization was used without paying this service"),
+      buildRefusal("no_matching_transfer", "The authorization was used without paying this service"),
     );
   }
-  await ctx.runMutation(internal.payments.progress.paid, { ...work, transfers });
+  await ctx.runMutation(internal.payments.progress.storePaid, { ...work, transfers });
   return "ended";
 }
 
 /** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
-export const write = worker({ claimId: v.id("paymentClaims"), focus: v.string() }, async (ctx, given) => {
-  const { focus, ...work } = given;
-  const outage = await findOutage(ctx);
-  if (outage !== null)
-    return void (await ctx.runMutation(internal.payments.progress.putOff, { ...work, outage }));
-  // A caller who gives up comes back with the same proof, so a paid report may take its time.
-  const { result, model } = await research(ctx, focus, "paid");
-  if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
-  await ctx.runMutation(internal.payments.progress.deliver, { ...work, result, model });
-});
+export const write = defineWorker(
+  { claimId: v.id("paymentClaims"), focus: v.string() },
+  async (ctx, given) => {
+    const { focus, ...work } = given;
+    const outage = await findOutage(ctx);
+    if (outage !== null)
+      return void (await ctx.runMutation(internal.payments.progress.putOff, { ...work, outage }));
+    // A caller who gives up comes back with the same proof, so a paid report may take its time.
+    const { result, model } = await researchFocus(ctx, focus, "paid");
+    if (isTooShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
+    await ctx.runMutation(internal.payments.progress.deliverReport, { ...work, result, model });
+  },
+);

@@ -1,11 +1,11 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records";
-import { vResult } from "../research/tables";
+import { indexOfUser, type RecordsOf } from "../platform/records";
+import { vResearchResult } from "../research/tables";
 import { vRefusal } from "./terms";
 
-export const vTransfer = v.object({
+export const vUsdcTransfer = v.object({
   /** Lower case. */
   txHash: v.string(),
   /**
@@ -18,26 +18,26 @@ export const vTransfer = v.object({
   /** Digits, USDC's smallest unit. */
   amount: v.string(),
 });
-export type Transfer = Infer<typeof vTransfer>;
+export type UsdcTransfer = Infer<typeof vUsdcTransfer>;
 
 /** A transfer as blocks show it. */
 export const vRead = v.object({
-  ...vTransfer.fields,
+  ...vUsdcTransfer.fields,
   /** Its log's index in the block, which indexers name. */
   logIndex: v.number(),
 });
 
 /** Where a reading of deposits goes on: behind the last block that is stored; `null` before the first reading. */
-export const vReading = v.object({
+export const vDepositReading = v.object({
   wallet: v.string(),
   cursor: v.union(v.object({ start: v.number(), block: v.number() }), v.null()),
   /** Whether it reads the newest blocks again. */
   again: v.boolean(),
 });
-export type Reading = Infer<typeof vReading>;
+export type DepositReading = Infer<typeof vDepositReading>;
 
 /** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
-export const vAuthorization = v.object({
+export const vPaymentAuthorization = v.object({
   /** Addresses and the nonce in lower case. */
   from: v.string(),
   to: v.string(),
@@ -49,24 +49,24 @@ export const vAuthorization = v.object({
   nonce: v.string(),
   signature: v.string(),
 });
-export type Authorization = Infer<typeof vAuthorization>;
+export type PaymentAuthorization = Infer<typeof vPaymentAuthorization>;
 
-export const vProof = v.union(
+export const vPaymentProof = v.union(
   /** A transaction that has paid; `signature` is its payer's, of the proof's text. */
   v.object({ kind: v.literal("hash"), txHash: v.string(), signature: v.optional(v.string()) }),
   /** A payment that the service has executed. */
-  v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
+  v.object({ kind: v.literal("authorization"), authorization: vPaymentAuthorization }),
 );
-export type Proof = Infer<typeof vProof>;
-export type HashProof = Extract<Proof, { kind: "hash" }>;
+export type PaymentProof = Infer<typeof vPaymentProof>;
+export type HashProof = Extract<PaymentProof, { kind: "hash" }>;
 
 /** The order: what is bought, and by whom. */
-export const vOrder = v.object({
+export const vReportOrder = v.object({
   userId: v.optional(v.string()),
   /** A token's symbol, "" for the whole market. */
   focus: v.string(),
 });
-export type Order = Infer<typeof vOrder>;
+export type ReportOrder = Infer<typeof vReportOrder>;
 
 /** Why the latest attempt failed: a code of `lib/errors`, and what its callers are told. */
 export const vTrouble = v.object({ code: literals("upstream", "internal"), message: v.string() });
@@ -77,7 +77,7 @@ export const paymentTables = {
    * alone. Kept for ever: a row that died would open its transfer to replay.
    */
   transfers: defineTable({
-    ...vTransfer.fields,
+    ...vUsdcTransfer.fields,
     /** The claim that took the price of one report out of it. */
     claimKey: v.optional(v.string()),
     /**
@@ -114,8 +114,8 @@ export const paymentTables = {
   paymentClaims: defineTable({
     /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer on the chain. */
     key: v.string(),
-    order: vOrder,
-    /** The hash of the proof's signature and of the order as it was sent (`proofs.shownBy`): a repeat shows the same. */
+    order: vReportOrder,
+    /** The hash of the proof's signature and of the order as it was sent (`proofs.hashPresented`): a repeat shows the same. */
     shown: v.string(),
     /**
      * `settling`: a signed payment is being executed. `paid`: its report is being written, or waits for its payer to ask
@@ -131,7 +131,7 @@ export const paymentTables = {
     refusal: v.optional(vRefusal),
     /** Lower case. */
     payer: v.string(),
-    authorization: v.optional(vAuthorization),
+    authorization: v.optional(vPaymentAuthorization),
     /** The relayer's transaction that executes it. */
     settlementId: v.optional(v.id("orders")),
     /** Whether a facilitator was asked to execute it: it may have done so whatever it answered. */
@@ -139,7 +139,7 @@ export const paymentTables = {
     /** The transaction that paid. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
-    report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+    report: v.optional(v.object({ result: vResearchResult, model: v.string(), generatedAt: v.number() })),
     /** When the report was given for the first time: until then it is owed. */
     answeredAt: v.optional(v.number()),
   })
@@ -155,7 +155,7 @@ export const paymentRecords: RecordsOf<typeof paymentTables> = {
   transfers: {
     keep: "a row that died would open its transfer to replay",
     ownedBy: {
-      rows: ofUser("by_userId"),
+      rows: indexOfUser("by_userId"),
       section: "deposits",
       // The ledger has the user it was credited to.
       onDeletion: { anonymise: (db, { _id }) => db.patch("transfers", _id, { userId: undefined }) },

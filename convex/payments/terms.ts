@@ -42,13 +42,13 @@ export const vRefusal = v.object({
 });
 export type Refusal = Infer<typeof vRefusal>;
 
-export function refusal(reason: Reason, error: string, retryAfterMs?: number): Refusal {
+export function buildRefusal(reason: Reason, error: string, retryAfterMs?: number): Refusal {
   return { kind: "refused", reason, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-export const ALREADY_USED = refusal("payment_already_used", "This payment has already bought something");
+export const ALREADY_USED = buildRefusal("payment_already_used", "This payment has already bought something");
 
-export const UNPAID_USE = refusal(
+export const UNPAID_USE = buildRefusal(
   "invalid_exact_evm_nonce_already_used",
   "This authorization was used or cancelled, and has not paid this service",
 );

@@ -1,10 +1,18 @@
 import * as z from "zod";
-import type { Payer } from "../lib/limits/callers";
-import { AGENT_PROMPT_MICROS, noteCost } from "../lib/limits/budget";
-import { deadlines } from "../lib/outside/deadlines";
-import { agentApiUrl, required } from "../lib/env";
+import type { BillingSubject } from "../platform/limits/callers";
+import { AGENT_PROMPT_MICROS, noteCost } from "../platform/limits/budget";
+import { deadlines } from "../platform/outside/deadlines";
+import { getAgentApiUrl, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";
+import {
+  requireAnswer,
+  askProvider,
+  parseShape,
+  isSuccess,
+  buildJsonPost,
+  toStatusError,
+  type Exchange,
+} from "./call";
 
 /**
  * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt starts a job, which is polled.
@@ -27,7 +35,7 @@ const jobShape = z.discriminatedUnion("status", [
  * A job; `unknown` if the API has no such one. A failed job is not a failure of the API, which answers 200 with
  * `success: true` for it.
  */
-export type Job = z.output<typeof jobShape> | { status: "unknown" };
+export type AgentJob = z.output<typeof jobShape> | { status: "unknown" };
 
 /**
  * Sends a prompt, once: there is no idempotency key, and a repeat would be another job.
@@ -35,18 +43,18 @@ export type Job = z.output<typeof jobShape> | { status: "unknown" };
  * @returns The job's id.
  * @throws AppError `upstream`. After a timeout or a broken connection the job may exist all the same.
  */
-export async function sendPrompt(payer: Payer, prompt: string): Promise<string> {
+export async function sendPrompt(billTo: BillingSubject, prompt: string): Promise<string> {
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
-  if (!refused) noteCost(payer, "agentApi", AGENT_PROMPT_MICROS);
-  return inShape(UPSTREAM, succeeded(answer), acceptedShape).jobId;
+  if (!refused) noteCost(billTo, "agentApi", AGENT_PROMPT_MICROS);
+  return parseShape(UPSTREAM, requireSuccess(answer), acceptedShape).jobId;
 }
 
 /** @throws AppError `upstream`, as `sendPrompt` does. */
-export async function readJob(id: string): Promise<Job> {
+export async function readJob(id: string): Promise<AgentJob> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
   if (result.kind === "answer" && result.status === 404) return { status: "unknown" };
-  return inShape(UPSTREAM, succeeded(result), jobShape);
+  return parseShape(UPSTREAM, requireSuccess(result), jobShape);
 }
 
 /** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` if the API could not be reached. */
@@ -54,21 +62,21 @@ export async function cancelJob(id: string): Promise<void> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}/cancel`, {});
   // 400: it has completed or failed. 404: there is none.
   if (result.kind === "answer" && (result.status === 400 || result.status === 404)) return;
-  succeeded(result);
+  requireSuccess(result);
 }
 
 /** @throws AppError `not_configured` if the gateway is another provider's and AGENT_API_URL is not set. */
 async function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
-  const address = agentApiUrl();
+  const address = getAgentApiUrl();
   if (address === null) throw new AppError("not_configured", AGENT_API_OFF);
-  const headers = { "X-API-Key": required("LLM_GATEWAY_API_KEY") };
-  const init = body === undefined ? { headers } : postJson(body, headers);
+  const headers = { "X-API-Key": getRequired("LLM_GATEWAY_API_KEY") };
+  const init = body === undefined ? { headers } : buildJsonPost(body, headers);
   return askProvider("agentApi", `${address}${path}`, init, deadlines.agentApi);
 }
 
 /** The body of an answer with a 2xx status. */
-function succeeded(result: Exchange): unknown {
-  const answer = answered(UPSTREAM, result);
+function requireSuccess(result: Exchange): unknown {
+  const answer = requireAnswer(UPSTREAM, result);
   if (isSuccess(answer)) return answer.body;
-  throw statusFailure(UPSTREAM, answer.status);
+  throw toStatusError(UPSTREAM, answer.status);
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
-import { noteCall, type Provider } from "../lib/outside/calls";
+import { noteCall, type Provider } from "../platform/outside/calls";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
@@ -32,7 +32,7 @@ export async function askProvider(
   try {
     // A key is sent to the provider's address and to no other.
     const response = await fetch(url, { redirect: "error", ...init, signal });
-    const text = await textOf(response);
+    const text = await readText(response);
     const { status, ok } = response;
     const refusal = ok ? null : refusalIn(status, text);
     const answer: Answer = { kind: "answer", status, body: readable(text, read), refusal };
@@ -49,7 +49,7 @@ export async function askProvider(
 const LONGEST_ANSWER = 8 * 1024 * 1024;
 
 /** The body of an answer; "" if it is longer than any answer. */
-export async function textOf(response: Response): Promise<string> {
+export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
   const decoder = new TextDecoder();
@@ -129,7 +129,7 @@ export function isOutage(provider: Provider, status: number, refusal: Refusal = 
 }
 
 /** A JSON POST, ready for `askProvider`. */
-export function postJson(body: unknown, headers: Record<string, string> = {}): RequestInit {
+export function buildJsonPost(body: unknown, headers: Record<string, string> = {}): RequestInit {
   return {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
@@ -138,8 +138,8 @@ export function postJson(body: unknown, headers: Record<string, string> = {}): R
 }
 
 /** The provider's answer, with any status. @throws AppError `upstream`, naming the provider, if there is none. */
-export function answered(upstream: string, result: Exchange): Answer {
-  if (result.kind !== "answer") throw noAnswer(upstream, result.kind);
+export function requireAnswer(upstream: string, result: Exchange): Answer {
+  if (result.kind !== "answer") throw noAnswerError(upstream, result.kind);
   return result;
 }
 
@@ -148,21 +148,21 @@ export function isSuccess({ status }: Answer): boolean {
 }
 
 /** The body of a successful answer, in its shape. @throws AppError `upstream`, naming the provider, for any other answer. */
-export function bodyOf<Shape extends z.ZodType>(
+export function parseBody<Shape extends z.ZodType>(
   upstream: string,
   result: Exchange,
   shape: Shape,
 ): z.output<Shape> {
-  const answer = answered(upstream, result);
-  if (!isSuccess(answer)) throw statusFailure(upstream, answer.status, answer.refusal);
-  return inShape(upstream, answer.body, shape);
+  const answer = requireAnswer(upstream, result);
+  if (!isSuccess(answer)) throw toStatusError(upstream, answer.status, answer.refusal);
+  return parseShape(upstream, answer.body, shape);
 }
 
 /**
  * The rows of an answer that have their shape. A few malformed rows say nothing about the others and are left out; if
  * more than half are malformed, the answer is something else.
  */
-export function rowsOf<Row extends z.ZodType>(row: Row) {
+export function rowsShape<Row extends z.ZodType>(row: Row) {
   return z.array(z.unknown()).transform((rows, context) => {
     const fitting = rows.flatMap((one): z.output<Row>[] => {
       const parsed = row.safeParse(one);
@@ -175,18 +175,18 @@ export function rowsOf<Row extends z.ZodType>(row: Row) {
 }
 
 /** @throws AppError `upstream`, naming the provider, for an answer of another shape. */
-export function inShape<Shape extends z.ZodType>(
+export function parseShape<Shape extends z.ZodType>(
   upstream: string,
   body: unknown,
   shape: Shape,
 ): z.output<Shape> {
   const parsed = shape.safeParse(body);
-  if (!parsed.success) throw unusableFailure(upstream);
+  if (!parsed.success) throw unusableAnswerError(upstream);
   return parsed.data;
 }
 
 /** The failure for an unsuccessful status: names the provider and the kind of failure, never the provider's own words. */
-export function statusFailure(upstream: string, status: number, refusal: Refusal = null): AppError {
+export function toStatusError(upstream: string, status: number, refusal: Refusal = null): AppError {
   const reasons: Record<number, string> = {
     401: "refused this service's key",
     402: "reports that this service's credits are used up",
@@ -204,12 +204,12 @@ const REFUSALS = {
   length: "cannot read a question of this length: ask a shorter one",
 } as const;
 
-export function noAnswer(upstream: string, why: "timeout" | "unreachable"): AppError {
+export function noAnswerError(upstream: string, why: "timeout" | "unreachable"): AppError {
   const reason = why === "timeout" ? "did not answer in time" : "could not be reached";
   return new AppError("upstream", `${upstream} ${reason}`);
 }
 
-export function unusableFailure(upstream: string): AppError {
+export function unusableAnswerError(upstream: string): AppError {
   return new AppError("upstream", `${upstream} sent an unusable answer`);
 }
 

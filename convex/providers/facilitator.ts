@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { required } from "../lib/env";
+import { getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { CHAIN_ID } from "../lib/money/base";
-import { afterwards } from "../lib/outside/calls";
-import { deadlines } from "../lib/outside/deadlines";
-import { sha256Hex } from "../lib/security/crypto";
+import { runAfterwards } from "../platform/outside/calls";
+import { deadlines } from "../platform/outside/deadlines";
+import { sha256Hex } from "../lib/crypto";
 import { DAY } from "../lib/time";
-import { answered, askProvider, postJson, statusFailure, unusableFailure } from "./call";
+import { requireAnswer, askProvider, buildJsonPost, toStatusError, unusableAnswerError } from "./call";
 
 /**
  * An x402 facilitator without accounts: executes signed payments in place of a relayer (x402 specification, /supported
@@ -42,7 +42,7 @@ export async function settleByFacilitator(
   if (known === null && answer.status === 400) answer = await settle(2, payload, requirements);
   const parsed = settledShape.safeParse(answer.body);
   if (!parsed.success) {
-    throw answer.status === 200 ? unusableFailure(UPSTREAM) : statusFailure(UPSTREAM, answer.status);
+    throw answer.status === 200 ? unusableAnswerError(UPSTREAM) : toStatusError(UPSTREAM, answer.status);
   }
   return parsed.data.success;
 }
@@ -52,20 +52,25 @@ async function settle(x402Version: Version, payload: object, { one, two, resourc
   const [scheme, network] = ["exact", NETWORKS[1][0]];
   const form = x402Version === 1 ? { scheme, network } : { resource, accepted };
   const paymentPayload = { x402Version, ...form, payload };
-  const body = postJson({ x402Version, paymentPayload, paymentRequirements: accepted });
-  return answered(UPSTREAM, await askProvider("facilitator", url("/settle"), body, deadlines.facilitator));
+  const body = buildJsonPost({ x402Version, paymentPayload, paymentRequirements: accepted });
+  return requireAnswer(
+    UPSTREAM,
+    await askProvider("facilitator", url("/settle"), body, deadlines.facilitator),
+  );
 }
 
-const url = (path: string): string => required("X402_FACILITATOR_URL") + path;
+const url = (path: string): string => getRequired("X402_FACILITATOR_URL") + path;
 
 /** The version of x402 to speak, as it said within a day; `null` if it does not say. @throws AppError `upstream` */
 async function knownVersion(ctx: ActionCtx): Promise<Version | null> {
   const key = `facilitator:${sha256Hex(url(""))}`;
-  const kept = await ctx.runQuery(internal.lib.cache.answer, { key });
+  const kept = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key });
   if (kept !== null && Date.now() - kept.fetchedAt < DAY) return kept.body === "2" ? 2 : 1;
   const version = await readVersion();
   if (version !== null)
-    await afterwards(() => ctx.runMutation(internal.lib.cache.keep, { key, body: String(version) }));
+    await runAfterwards(() =>
+      ctx.runMutation(internal.platform.cache.storeAnswer, { key, body: String(version) }),
+    );
   return version;
 }
 

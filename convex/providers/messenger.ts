@@ -1,10 +1,10 @@
 import * as z from "zod";
 import type { SendOutcome } from "./sendOutcome";
-import { deadlines } from "../lib/outside/deadlines";
-import { setting } from "../lib/env";
+import { deadlines } from "../platform/outside/deadlines";
+import { getSetting } from "../lib/env";
 import { cut } from "../lib/text/strings";
 import { SECOND } from "../lib/time";
-import { answered, askProvider, bodyOf, postJson, type Exchange } from "./call";
+import { requireAnswer, askProvider, parseBody, buildJsonPost, type Exchange } from "./call";
 
 const UPSTREAM = "The messenger";
 
@@ -51,25 +51,25 @@ type Message = {
 
 /** Sends one message, or replaces another. */
 export async function sendMessage(botToken: string, message: Message): Promise<SendOutcome> {
-  const outcome = outcomeOf(await askMethod(botToken, methodOf(message), bodyFor(message)));
+  const outcome = toSendOutcome(await askMethod(botToken, chooseMethod(message), buildBody(message)));
   const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
   // A replacement with the same content counts as done.
   return message.edits !== null && isThere ? { kind: "sent" } : outcome;
 }
 
-function methodOf({ png, edits }: Message): string {
+function chooseMethod({ png, edits }: Message): string {
   if (edits === null) return png === null ? "sendMessage" : "sendPhoto";
   if (png !== null) return "editMessageMedia";
   return edits.isPicture ? "editMessageCaption" : "editMessageText";
 }
 
-function bodyFor(message: Message): RequestInit {
+function buildBody(message: Message): RequestInit {
   const { text, png, edits } = message;
-  const where = { ...addressOf(message), ...keyboardOf(message) };
+  const where = { ...buildAddress(message), ...buildKeyboard(message) };
   const caption = text === "" ? {} : { caption: text, parse_mode: "HTML" };
   if (png === null) {
-    const words = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
-    return postJson({ ...where, ...(edits?.isPicture === true ? caption : words) });
+    const textFields = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
+    return buildJsonPost({ ...where, ...(edits?.isPicture === true ? caption : textFields) });
   }
   const media = { type: "photo", media: "attach://photo", ...caption };
   const form = new FormData();
@@ -81,7 +81,7 @@ function bodyFor(message: Message): RequestInit {
 }
 
 /** Buttons that open a page are left out where the messenger could not open it: on a local stack. */
-function keyboardOf({ buttons }: Message): { reply_markup?: { inline_keyboard: object[][] } } {
+function buildKeyboard({ buttons }: Message): { reply_markup?: { inline_keyboard: object[][] } } {
   const rows = buttons.map((row) =>
     row.flatMap((button): object[] => {
       const { text } = button;
@@ -94,17 +94,17 @@ function keyboardOf({ buttons }: Message): { reply_markup?: { inline_keyboard: o
 }
 
 /** Where a message goes. A replacement finds its topic itself. */
-function addressOf({ chatId, threadId, edits }: Message): Record<string, string | number> {
+function buildAddress({ chatId, threadId, edits }: Message): Record<string, string | number> {
   if (edits !== null) return { chat_id: chatId, message_id: edits.messageId };
   return threadId === null ? { chat_id: chatId } : { chat_id: chatId, message_thread_id: threadId };
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/${method}`;
+  const url = `${getSetting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/${method}`;
   return askProvider("messenger", url, init, deadlines.messenger);
 }
 
-function outcomeOf(result: Exchange): SendOutcome {
+function toSendOutcome(result: Exchange): SendOutcome {
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
@@ -128,7 +128,11 @@ export async function showTyping(
   { chatId, threadId }: { chatId: string; threadId?: number | undefined },
 ): Promise<void> {
   const thread = threadId === undefined ? {} : { message_thread_id: threadId };
-  await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, ...thread, action: "typing" }));
+  await askMethod(
+    botToken,
+    "sendChatAction",
+    buildJsonPost({ chat_id: chatId, ...thread, action: "typing" }),
+  );
 }
 
 /** Whether the messenger can be reached: a harmless call, before a doubtful message is sent again. */
@@ -138,10 +142,11 @@ export async function isReachable(botToken: string): Promise<boolean> {
 }
 
 /** The bot's name in the messenger, without the @; `null` if the messenger does not know the token. @throws AppError `upstream` */
-export async function botUsername(botToken: string): Promise<string | null> {
-  const answer = answered(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
+export async function getBotUsername(botToken: string): Promise<string | null> {
+  const answer = requireAnswer(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
   if (answer.status === 401 || answer.status === 404) return null;
-  return bodyOf(UPSTREAM, answer, z.object({ result: z.object({ username: z.string() }) })).result.username;
+  return parseBody(UPSTREAM, answer, z.object({ result: z.object({ username: z.string() }) })).result
+    .username;
 }
 
 const webhookShape = z.object({
@@ -149,14 +154,14 @@ const webhookShape = z.object({
 });
 
 /** Where a bot's messages go ("" for nowhere), and what went wrong there last. @throws AppError `upstream` */
-export async function webhookOf(botToken: string): Promise<{ url: string; trouble: string | null }> {
-  const answer = answered(UPSTREAM, await askMethod(botToken, "getWebhookInfo", { method: "GET" }));
-  const { url, last_error_message: trouble } = bodyOf(UPSTREAM, answer, webhookShape).result;
+export async function getWebhookInfo(botToken: string): Promise<{ url: string; trouble: string | null }> {
+  const answer = requireAnswer(UPSTREAM, await askMethod(botToken, "getWebhookInfo", { method: "GET" }));
+  const { url, last_error_message: trouble } = parseBody(UPSTREAM, answer, webhookShape).result;
   return { url, trouble: trouble ?? null };
 }
 
 /** Sets where a bot's messages go, and its menu of commands. @throws AppError `upstream` */
-export async function register(
+export async function registerWebhook(
   botToken: string,
   {
     webhook,
@@ -169,6 +174,10 @@ export async function register(
     ["setWebhook", hook],
     ["setMyCommands", { commands: menu }],
   ] as const) {
-    bodyOf(UPSTREAM, await askMethod(botToken, method, postJson(body)), z.object({ ok: z.literal(true) }));
+    parseBody(
+      UPSTREAM,
+      await askMethod(botToken, method, buildJsonPost(body)),
+      z.object({ ok: z.literal(true) }),
+    );
   }
 }

@@ -1,10 +1,10 @@
 import type { Address, Hex } from "viem";
 import * as z from "zod";
 import { CHAIN_ID } from "../lib/money/base";
-import { deadlines } from "../lib/outside/deadlines";
-import { required, setting } from "../lib/env";
+import { deadlines } from "../platform/outside/deadlines";
+import { getRequired, getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { answered, askProvider, inShape, isOutage, statusFailure } from "./call";
+import { requireAnswer, askProvider, parseShape, isOutage, toStatusError } from "./call";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
 const UPSTREAM = "The swap provider";
@@ -38,7 +38,7 @@ const quoteShape = z.object({
 const noLiquidityShape = z.object({ liquidityAvailable: z.literal(false) });
 const failureShape = z.object({ name: z.string() });
 
-export type Quote = z.output<typeof quoteShape>;
+export type SwapQuote = z.output<typeof quoteShape>;
 
 /** The provider's refusals that concern the request, in words for the caller: none of its own are passed on. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -67,7 +67,7 @@ export async function requestQuote(swap: {
   sellAmount: bigint;
   taker: Address;
   slippageBps: number;
-}): Promise<Quote> {
+}): Promise<SwapQuote> {
   const query = new URLSearchParams({
     chainId: String(CHAIN_ID),
     sellToken: swap.sellToken,
@@ -76,8 +76,8 @@ export async function requestQuote(swap: {
     taker: swap.taker,
     slippageBps: String(swap.slippageBps),
   });
-  const url = `${setting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
-  const headers = { "0x-api-key": required("SWAP_API_KEY"), "0x-version": "v2" };
+  const url = `${getSetting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
+  const headers = { "0x-api-key": getRequired("SWAP_API_KEY"), "0x-version": "v2" };
   const init = { method: "GET", headers };
   const result = await askProvider(
     "swap",
@@ -88,18 +88,18 @@ export async function requestQuote(swap: {
     ({ status, body }) =>
       refusalIn(status, body) === undefined && (body === undefined || isOutage("swap", status)),
   );
-  const { status, body } = answered(UPSTREAM, result);
+  const { status, body } = requireAnswer(UPSTREAM, result);
   if (status !== 200) throw refusal(status, body);
   if (noLiquidityShape.safeParse(body).success) {
     throw new AppError("invalid_request", "There is no liquidity for this swap: try another amount or token");
   }
-  return inShape(UPSTREAM, body, quoteShape);
+  return parseShape(UPSTREAM, body, quoteShape);
 }
 
 function refusal(status: number, body: unknown): AppError {
   const message = refusalIn(status, body);
   return message === undefined
-    ? statusFailure(UPSTREAM, status)
+    ? toStatusError(UPSTREAM, status)
     : new AppError("invalid_request", `${message}: nothing was signed`);
 }
 

@@ -1,5 +1,5 @@
-import { hmacSha256 } from "../lib/security/crypto";
-import { deadlines } from "../lib/outside/deadlines";
+import { hmacSha256 } from "../lib/crypto";
+import { deadlines } from "../platform/outside/deadlines";
 import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
@@ -25,7 +25,7 @@ export async function postWebhook(message: {
     "Content-Type": "application/json",
     "webhook-id": id,
     "webhook-timestamp": timestamp,
-    "webhook-signature": signatureOf(secret, `${id}.${timestamp}.${body}`),
+    "webhook-signature": signWebhook(secret, `${id}.${timestamp}.${body}`),
   };
   const signal = AbortSignal.timeout(deadlines.webhook);
   try {
@@ -50,7 +50,7 @@ export async function postWebhook(message: {
  * The specification's `v1`: HMAC-SHA256 in base64. Its own library would bring a second SHA-256 into the bundle; the
  * tests verify with the library.
  */
-function signatureOf(secret: string, signed: string): string {
+function signWebhook(secret: string, signed: string): string {
   const key = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (char) => char.charCodeAt(0));
   const mac = hmacSha256(key, new TextEncoder().encode(signed));
   return `v1,${btoa(String.fromCharCode(...mac))}`;

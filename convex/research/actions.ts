@@ -2,52 +2,56 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import { readAnswer } from "../lib/answers";
-import { AppError, messageOf } from "../lib/errors";
-import type { Payer } from "../lib/limits/callers";
+import { parseAnswer } from "../lib/answers";
+import { AppError, getErrorMessage } from "../lib/errors";
+import type { BillingSubject } from "../platform/limits/callers";
 import { log } from "../lib/log";
-import { renewal } from "../lib/cache";
-import { deadlines } from "../lib/outside/deadlines";
-import { takeNoted } from "../lib/outside/calls";
-import { vPayer } from "../lib/tables";
+import { defineRefresh } from "../platform/cache";
+import { deadlines } from "../platform/outside/deadlines";
+import { takeUsage } from "../platform/outside/calls";
+import { vBillingSubject } from "../platform/tables";
 import { cut } from "../lib/text/strings";
-import { iso, roundedNow, unlessLate } from "../lib/time";
-import { worker } from "../lib/worker";
+import { toIso, getRoundedNow, rejectWhenLate } from "../lib/time";
+import { defineWorker } from "../platform/worker";
 import { askForMarket } from "../market/actions";
-import { gather } from "../market/collectors";
+import { collectFacts } from "../market/collectors";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
-import { namesIn } from "../lib/records";
+import { listKeys } from "../lib/objects";
 import { LATE, SHARED_FOR_MS } from "./model";
-import { MODELS, type Answers, type Missing, type Model } from "./tables";
-import { vMaterial, wantedFor, type Material } from "./writing/brief";
-import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
-import { writeResult as write, type Written } from "./writing/writer";
+import { MODELS, type Answers, type MissingSource, type Model } from "./tables";
+import { vMaterial, listCollectionsFor, type Material } from "./writing/brief";
+import {
+  buildOnchainQuestion,
+  SENTIMENT_SYSTEM,
+  buildSentimentQuestion,
+  sentimentShape,
+} from "./writing/prompts";
+import { writeResearchResult as write, type Written } from "./writing/writer";
 
 /** Calls to the sources and to the writer: collections, reports of shifts, results on demand. */
-
-export const collect = worker(
-  { observationId: v.id("observations"), focus: v.string(), payer: vPayer },
-  async (ctx, { observationId, job, focus, payer }) => {
-    const { answers } = await askSources(ctx, focus, payer, { models: namesIn(MODELS) });
-    const stored = { observationId, job, answers, noted: takeNoted() };
-    await ctx.runMutation(internal.research.observations.store, stored);
+export const collect = defineWorker(
+  { observationId: v.id("observations"), focus: v.string(), billTo: vBillingSubject },
+  async (ctx, { observationId, job, focus, billTo }) => {
+    const { answers } = await askSources(ctx, focus, billTo, { models: listKeys(MODELS) });
+    const stored = { observationId, job, answers, usage: takeUsage() };
+    await ctx.runMutation(internal.research.observations.storeObservation, stored);
   },
 );
 
 /** Writes the report of a shift from its observations. */
-export const writeReport = worker(
+export const writeReport = defineWorker(
   { reportId: v.id("reports"), occasion: v.string(), ...vMaterial },
   async (ctx, { reportId, job, occasion, ...material }) => {
     const written = await writeFrom(ctx, occasion, material, "service");
-    const stored = { reportId, job, ...written, noted: takeNoted() };
-    await ctx.runMutation(internal.research.reports.store, stored);
+    const stored = { reportId, job, ...written, usage: takeUsage() };
+    await ctx.runMutation(internal.research.reports.storeReport, stored);
   },
 );
 
 /** Writes an on-demand result. */
-export const writeResult = renewal({ focus: v.string() }, async (ctx, { focus, payer }) => {
-  const { result, keepLate } = await research(ctx, focus, payer);
+export const writeOnDemandResult = defineRefresh({ focus: v.string() }, async (ctx, { focus, billTo }) => {
+  const { result, keepLate } = await researchFocus(ctx, focus, billTo);
   return { body: JSON.stringify(result), finish: keepLate };
 });
 
@@ -57,23 +61,23 @@ export const writeResult = renewal({ focus: v.string() }, async (ctx, { focus, p
  * @returns The result, and `keepLate`, which stores what the sentiment model says after its time, for the next result.
  * @throws AppError `upstream`
  */
-export async function research(
+export async function researchFocus(
   ctx: ActionCtx,
   focus: string,
-  payer: Payer,
+  billTo: BillingSubject,
 ): Promise<Written & { keepLate: () => Promise<void> }> {
-  const found = { focus, at: roundedNow() };
+  const found = { focus, at: getRoundedNow() };
   const { observationIds, unanswered } = await ctx.runQuery(internal.research.observations.serving, found);
   let keepLate = async () => {};
   if (unanswered.length > 0) {
-    const end = payer === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
-    const { answers, late } = await askSources(ctx, focus, payer, { models: unanswered, end });
-    const stored = { focus, answers, noted: takeNoted() };
+    const end = billTo === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
+    const { answers, late } = await askSources(ctx, focus, billTo, { models: unanswered, end });
+    const stored = { focus, answers, usage: takeUsage() };
     const observationId = await ctx.runMutation(internal.research.observations.add, stored);
     observationIds.push(observationId);
     if (late !== null) keepLate = () => storeLate(ctx, observationId, late);
   }
-  const written = await writeFrom(ctx, "Research on demand", { focus, observationIds }, payer);
+  const written = await writeFrom(ctx, "Research on demand", { focus, observationIds }, billTo);
   return { ...written, keepLate };
 }
 
@@ -84,10 +88,10 @@ async function storeLate(
   late: Promise<Said<"sentiment">>,
 ): Promise<void> {
   try {
-    const stored = { observationId, sentiment: await late, noted: takeNoted() };
+    const stored = { observationId, sentiment: await late, usage: takeUsage() };
     await ctx.runMutation(internal.research.observations.addLate, stored);
   } catch (error) {
-    log.warn("research.late source failed", { observationId, error: messageOf(error) });
+    log.warn("research.late source failed", { observationId, error: getErrorMessage(error) });
   }
 }
 
@@ -95,14 +99,14 @@ async function writeFrom(
   ctx: ActionCtx,
   occasion: string,
   material: Material,
-  payer: Payer,
+  billTo: BillingSubject,
 ): Promise<Written> {
-  const found = { ...material, at: roundedNow() };
-  const brief = await ctx.runQuery(internal.research.writing.brief.gather, found);
+  const found = { ...material, at: getRoundedNow() };
+  const brief = await ctx.runQuery(internal.research.writing.brief.readBrief, found);
   // Nobody pays for a report without an observed price.
-  if (payer === "paid" ? !brief.isPriced : brief.sources.length === 0)
+  if (billTo === "paid" ? !brief.isPriced : brief.sources.length === 0)
     throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
-  return write(ctx, occasion, brief, payer);
+  return write(ctx, occasion, brief, billTo);
 }
 
 const RAW_LIMIT = 60_000;
@@ -117,38 +121,38 @@ const MOVERS = 8;
 async function askSources(
   ctx: ActionCtx,
   focus: string,
-  payer: Payer,
+  billTo: BillingSubject,
   { models, end }: { models: readonly Model[]; end?: AbortSignal | undefined },
 ): Promise<{ answers: Answers; late: Promise<Said<"sentiment">> | null }> {
-  const missing: Missing[] = [];
+  const missing: MissingSource[] = [];
   const ask = async <Answer extends object>(collector: string, work: Promise<Answer> | null) => {
     try {
       if (work === null) return undefined;
       return end === undefined
         ? await work
-        : await unlessLate(work, end, () => new AppError("upstream", LATE));
+        : await rejectWhenLate(work, end, () => new AppError("upstream", LATE));
     } catch (error) {
-      const reason = messageOf(error);
+      const reason = getErrorMessage(error);
       log.warn("research.source failed", { focus, collector, error: reason });
       missing.push({ collector, subject: "", reason });
       return undefined;
     }
   };
-  const asked = <Answer>(model: Model, begin: () => Promise<Answer>) =>
+  const askIfMissing = <Answer>(model: Model, begin: () => Promise<Answer>) =>
     models.includes(model) ? begin() : null;
-  const saying = asked("sentiment", () => sentimentOf(focus, payer));
+  const saying = askIfMissing("sentiment", () => askSentimentOn(focus, billTo));
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask(
       "market",
-      asked("market", () => marketOf(ctx, focus, payer)),
+      askIfMissing("market", () => askMarket(ctx, focus, billTo)),
     ),
     ask("sentiment", saying),
     ask(
       "onchain",
-      asked("onchain", () => onchainOf(ctx, focus, payer)),
+      askIfMissing("onchain", () => askOnchain(ctx, focus, billTo)),
     ),
     // They have rows of their own: what is late there shows when the report is written.
-    ask("facts", gather(ctx, wantedFor(focus), { freshMs: SHARED_FOR_MS })),
+    ask("facts", collectFacts(ctx, listCollectionsFor(focus), { freshMs: SHARED_FOR_MS })),
   ]);
   const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE);
   return {
@@ -165,8 +169,8 @@ async function askSources(
 /** What a model has answered. */
 type Said<Model extends keyof typeof MODELS> = NonNullable<Answers[Model]>;
 
-async function marketOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"market">> {
-  const { trending, top20, raw } = await askForMarket(ctx, focus, payer);
+async function askMarket(ctx: ActionCtx, focus: string, billTo: BillingSubject): Promise<Said<"market">> {
+  const { trending, top20, raw } = await askForMarket(ctx, focus, billTo);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
@@ -174,17 +178,17 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Sa
   return { trending, movers, marketDataRaw: cut(raw, RAW_LIMIT) };
 }
 
-async function sentimentOf(focus: string, payer: Payer): Promise<Said<"sentiment">> {
+async function askSentimentOn(focus: string, billTo: BillingSubject): Promise<Said<"sentiment">> {
   const now = Date.now();
-  const question = sentimentQuestion(focus, iso(now));
-  const { text, citations, degraded } = await askSentiment(payer, SENTIMENT_SYSTEM, question, now);
-  const read = readAnswer(sentimentShape, text, citations.join("\n"));
+  const question = buildSentimentQuestion(focus, toIso(now));
+  const { text, citations, degraded } = await askSentiment(billTo, SENTIMENT_SYSTEM, question, now);
+  const read = parseAnswer(sentimentShape, text, citations.join("\n"));
   if ("problem" in read)
     throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);
   return { ...read.value, degraded, citations };
 }
 
-async function onchainOf(ctx: ActionCtx, focus: string, payer: Payer): Promise<Said<"onchain">> {
-  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  return (await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience)).value;
+async function askOnchain(ctx: ActionCtx, focus: string, billTo: BillingSubject): Promise<Said<"onchain">> {
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
+  return (await completeStructured(ctx, buildOnchainQuestion(focus, toIso(Date.now())), options)).value;
 }

@@ -1,48 +1,48 @@
 import type { Doc } from "../_generated/dataModel";
-import { percent } from "../lib/text/numbers";
-import { dateTime, HOUR, MINUTE } from "../lib/time";
-import { linkedCitations, type Button, type Paragraph } from "../messenger/format";
-import { focusName, nameOf, REPORTS } from "./model";
-import type { Result } from "./tables";
+import { formatPercent } from "../lib/text/numbers";
+import { formatDateTime, HOUR, MINUTE } from "../lib/time";
+import { linkCitations, type Button, type Paragraph } from "../messenger/format";
+import { getFocusName, describeMissing, REPORTS } from "./model";
+import type { ResearchResult } from "./tables";
 import { MARKS } from "./writing/result";
 
 /** The button below the start notice of a shift: it stops only that shift. */
 export function stopButton(jobId: string, token: string): Button {
-  return { text: `Stop ${focusName(token)}`, command: `stop ${jobId}` };
+  return { text: `Stop ${getFocusName(token)}`, command: `stop ${jobId}` };
 }
 
 type Shift = Pick<Doc<"shifts">, "token" | "startedAt">;
 
 export function startCard({ token, startedAt }: Shift): Paragraph[] {
   return [
-    [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
-    [`Tracking: `, { bold: focusName(token) }],
+    [{ bold: "🔬 Research shift started" }, `\n${formatDateTime(startedAt)}`],
+    [`Tracking: `, { bold: getFocusName(token) }],
     ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
   ];
 }
 
 export function reportCard(
   { token, startedAt }: Shift,
-  { kind, generatedAt, result }: Pick<Doc<"reports">, "kind" | "generatedAt"> & { result: Result },
+  { kind, generatedAt, result }: Pick<Doc<"reports">, "kind" | "generatedAt"> & { result: ResearchResult },
 ): Paragraph[] {
   const { title, dueAfterMs } = REPORTS[kind];
-  const elapsed = duration(generatedAt - startedAt);
+  const elapsed = formatHoursAndMinutes(generatedAt - startedAt);
   return [
     [
-      { bold: `${kind === "final" ? "🏁" : "📊"} ${title} · ${focusName(token)}` },
-      `\n${dueAfterMs / HOUR}h checkpoint · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
+      { bold: `${kind === "final" ? "🏁" : "📊"} ${title} · ${getFocusName(token)}` },
+      `\n${dueAfterMs / HOUR}h checkpoint · ${elapsed} elapsed · ${formatDateTime(generatedAt)}`,
     ],
     ...resultParagraphs(result),
   ];
 }
 
-function resultParagraphs(result: Result): Paragraph[] {
+function resultParagraphs(result: ResearchResult): Paragraph[] {
   return [
     [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
     [result.shortSummary],
     [{ bold: "Key signals" }, ...result.impacts.flatMap((impact) => impactLine(impact, result))],
     [{ bold: "Full analysis" }],
-    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph) => linkedCitations(paragraph, result.sources)),
+    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph) => linkCitations(paragraph, result.sources)),
     [VIEW],
     ...sourceParagraphs(result),
   ];
@@ -51,9 +51,9 @@ function resultParagraphs(result: Result): Paragraph[] {
 const KEY_SIGNALS = 3;
 
 /** The short card of an on-demand result: its summary, and where the rest is. @param site The deployment's address. */
-export function snapshotCard(
+export function buildSnapshotCard(
   focus: string,
-  { fetchedAt, result }: { fetchedAt: number; result: Result },
+  { fetchedAt, result }: { fetchedAt: number; result: ResearchResult },
   site: string,
 ): Paragraph[] {
   const page = `${site}/research${focus === "" ? "" : `?token=${encodeURIComponent(focus)}`}`;
@@ -63,8 +63,8 @@ export function snapshotCard(
     .flatMap((impact) => impactLine(impact, result));
   return [
     [
-      { bold: `🔬 Research · ${focusName(focus)}` },
-      `\n${dateTime(fetchedAt)} · `,
+      { bold: `🔬 Research · ${getFocusName(focus)}` },
+      `\n${formatDateTime(fetchedAt)} · `,
       { bold: result.marketOutlook },
     ],
     [result.shortSummary],
@@ -75,19 +75,19 @@ export function snapshotCard(
 }
 
 /** The whole text of a result. */
-export function fullTextCard(focus: string, result: Result): Paragraph[] {
-  return [[{ bold: `📄 ${focusName(focus)}` }], ...resultParagraphs(result)];
+export function buildFullTextCard(focus: string, result: ResearchResult): Paragraph[] {
+  return [[{ bold: `📄 ${getFocusName(focus)}` }], ...resultParagraphs(result)];
 }
 
 /** The part of a result that nobody observed. */
 const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 /** The sources of the citations, each name once: `CoinGecko [1, 2]`. Statements of a model carry the model's name. */
-function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
+function sourceParagraphs({ sources, missing }: ResearchResult): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
   const lines = [...byName].map(([name, ids]) => `\n${name} [${ids.join(", ")}]`);
-  const absent = missing.map(nameOf);
+  const absent = missing.map(describeMissing);
   return [
     ...(lines.length === 0 ? [] : [[{ bold: "Sources" }, lines.join("")] satisfies Paragraph]),
     ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),
@@ -95,18 +95,18 @@ function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
 }
 
 function impactLine(
-  { title, detail, sentiment, confidence }: Result["impacts"][number],
-  { sources }: Result,
+  { title, detail, sentiment, confidence }: ResearchResult["impacts"][number],
+  { sources }: ResearchResult,
 ): Paragraph {
   return [
-    ...[`\n${MARKS[sentiment]} `, { bold: title }, ` · ${percent(confidence * 100, 0)} · `],
-    ...linkedCitations(detail, sources),
+    ...[`\n${MARKS[sentiment]} `, { bold: title }, ` · ${formatPercent(confidence * 100, 0)} · `],
+    ...linkCitations(detail, sources),
   ];
 }
 
 /** `2h 30min`, `8h`. */
-export function duration(ms: number): string {
+export function formatHoursAndMinutes(ms: number): string {
   const minutes = Math.floor(ms / MINUTE);
-  const rest = minutes % 60;
-  return rest === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${rest}min`;
+  const remainder = minutes % 60;
+  return remainder === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${remainder}min`;
 }

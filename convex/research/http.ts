@@ -1,37 +1,37 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isSet, siteUrl } from "../lib/env";
+import { isSet, getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import {
   EXAMPLE_TIME,
   EXAMPLE_USER,
   IDEMPOTENCY_KEY,
-  absentWhenEmpty,
-  atMost,
+  optionalUnlessBlank,
+  maxLengthString,
   chatId,
   idempotencyKey,
   optionalToken,
   optionalUserId,
   userId,
   withAliases,
-} from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+} from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { log } from "../lib/log";
-import { payerOf } from "../lib/limits/callers";
-import { readThrough } from "../lib/cache";
-import { iso, MINUTE } from "../lib/time";
-import { pseudonymOf } from "../lib/security/crypto";
-import { keyOf, LATE, resultIn } from "./model";
-import { MODELS, type Result } from "./tables";
+import { toBillingSubject } from "../platform/limits/callers";
+import { readThrough } from "../platform/cache";
+import { toIso, MINUTE } from "../lib/time";
+import { derivePseudonym } from "../lib/crypto";
+import { toResearchKey, LATE, parseResult } from "./model";
+import { MODELS, type ResearchResult } from "./tables";
 import {
   reportExample,
   reportShape,
   resultExample,
   shiftStatus,
-  shownResult,
-  shownSnapshot,
-  shownStatus,
+  toPublicResult,
+  toPublicSnapshot,
+  toPublicShiftStatus,
   snapshotShape,
 } from "./views";
 
@@ -42,7 +42,7 @@ const listing = () => import("../market/listing");
  * In ms: a result without a source that failed is a cache of two minutes, unless this deployment cannot ask that source.
  * A late source is no gap: when its answer comes, the result is outdated.
  */
-function cachedForMs({ missing }: Result): number {
+function cachedForMs({ missing }: ResearchResult): number {
   const isGap = missing.some(
     ({ collector, reason }) =>
       collector in MODELS && reason !== LATE && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
@@ -54,7 +54,7 @@ function cachedForMs({ missing }: Result): number {
 const UNKNOWN = "No source knows the token.";
 const UNSURE = "The token was given by name, and the sources that could resolve the name cannot be reached.";
 
-const snapshot: MountedEndpoint = endpoint({
+const snapshot: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/mcp/research",
   access: "shown",
@@ -82,20 +82,20 @@ const snapshot: MountedEndpoint = endpoint({
     answer: z.string().optional().describe("In place of research: why a request for a private key has none"),
   }),
   handler: async (ctx, { token }, { caller }) => {
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
-    if (token !== undefined && asksForKey(token)) {
+    const { isKeyRequest, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    if (token !== undefined && isKeyRequest(token)) {
       return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
-    const { focusOf } = await listing();
-    const focus = await focusOf(ctx, token, caller);
+    const { resolveFocus } = await listing();
+    const focus = await resolveFocus(ctx, token, caller);
     const { fetchedAt, body } = await readThrough(ctx, {
       upstream: "The LLM gateway",
-      freshMs: (stored) => cachedForMs(resultIn(stored)),
+      freshMs: (stored) => cachedForMs(parseResult(stored)),
       caller,
-      key: keyOf(focus),
-      begin: () => ctx.runMutation(internal.research.reports.begin, { focus, caller }),
+      key: toResearchKey(focus),
+      begin: () => ctx.runMutation(internal.research.reports.startResearch, { focus, caller }),
     });
-    return { success: true as const, result: shownSnapshot({ fetchedAt, result: resultIn(body) }) };
+    return { success: true as const, result: toPublicSnapshot({ fetchedAt, result: parseResult(body) }) };
   },
 });
 
@@ -108,11 +108,11 @@ function keyRefused(message: string): z.output<typeof snapshotShape> {
     impacts: [],
     sources: [],
     missing: [],
-    generatedAt: iso(Date.now()),
+    generatedAt: toIso(Date.now()),
   };
 }
 
-const start: MountedEndpoint = endpoint({
+const start: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/mcp/research/start",
   summary: "Starts an 8-hour research shift: data every 30 minutes, reports at 2.5 h, 5 h and 8 h.",
@@ -143,7 +143,7 @@ const start: MountedEndpoint = endpoint({
     z.object({
       userId,
       token: optionalToken,
-      messengerChatId: absentWhenEmpty(chatId),
+      messengerChatId: optionalUnlessBlank(chatId),
       idempotencyKey,
     }),
   ),
@@ -154,21 +154,21 @@ const start: MountedEndpoint = endpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId }, call) => {
-    const { focusOf } = await listing();
-    const started = await ctx.runMutation(internal.research.shifts.start, {
+    const { resolveFocus } = await listing();
+    const started = await ctx.runMutation(internal.research.shifts.startShift, {
       userId,
-      token: await focusOf(ctx, token),
+      token: await resolveFocus(ctx, token),
       ...(messengerChatId === undefined ? {} : { messengerChatId }),
       ...(call.idempotencyKey === undefined ? {} : { idempotencyKey: call.idempotencyKey }),
       byId: call.caller.credential === "id",
-      paidBy: payerOf(call.caller),
+      paidBy: toBillingSubject(call.caller),
     });
     log.info("research.started", { requestId: call.caller.requestId, shiftId: started.jobId });
     return { success: true as const, ...started };
   },
 });
 
-const stop: MountedEndpoint = endpoint({
+const stop: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/mcp/research/stop",
   summary: "Stops all of the user's active shifts.",
@@ -186,7 +186,7 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
-const status: MountedEndpoint = endpoint({
+const status: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/research/status",
   summary:
@@ -218,9 +218,9 @@ const status: MountedEndpoint = endpoint({
   input: z.object({ userId }),
   returns: shiftStatus,
   handler: async (ctx, { userId }) => {
-    const found = await ctx.runQuery(internal.research.shifts.status, { userId });
+    const found = await ctx.runQuery(internal.research.shifts.getShiftStatus, { userId });
     // A transaction's time may be a moment ahead of this one.
-    return shownStatus(found, Math.max(Date.now(), found.active[0]?.startedAt ?? 0));
+    return toPublicShiftStatus(found, Math.max(Date.now(), found.active[0]?.startedAt ?? 0));
   },
 });
 
@@ -229,11 +229,13 @@ export async function readReport(
   ctx: ActionCtx,
   of: { token: string } | { jobId: string },
 ): Promise<z.output<typeof reportShape> | null> {
-  const row = await ctx.runQuery(internal.research.reports.latest, { of });
-  return row === null ? null : { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+  const row = await ctx.runQuery(internal.research.reports.getLatestReport, { of });
+  return row === null
+    ? null
+    : { ...row, result: toPublicResult(row.result), userId: derivePseudonym(row.userId) };
 }
 
-const report: MountedEndpoint = endpoint({
+const report: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
   summary:
@@ -248,7 +250,7 @@ const report: MountedEndpoint = endpoint({
   input: z
     .object({
       token: optionalToken.describe("The shift's focus token. Either this or jobId, which goes first."),
-      jobId: absentWhenEmpty(atMost(64)).describe(
+      jobId: optionalUnlessBlank(maxLengthString(64)).describe(
         "The shift, as its start returned it: the only way to get reports of a shift on the whole market.",
       ),
     })
@@ -266,8 +268,8 @@ const report: MountedEndpoint = endpoint({
         `There is no research report of the shift ${jobId}: its first comes 2.5 hours after its start, and GET /mcp/research/status has the user's shifts`,
       );
     // It may be a name, or not exist.
-    const { focusOf } = await listing();
-    const focus = await focusOf(ctx, token, caller);
+    const { resolveFocus } = await listing();
+    const focus = await resolveFocus(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
     if (found === null)
       throw new AppError("not_found", `There is no research report on ${focus} yet. ${waysToOne()}`);
@@ -279,7 +281,7 @@ const report: MountedEndpoint = endpoint({
 const waysToOne = (): string =>
   "POST /mcp/research answers at once, and POST /mcp/research/start has reports written over 8 hours; both are free" +
   (isSet("PLATFORM_WALLET_ADDRESS")
-    ? `. One of your own can be bought for 1.00 USDC on Base: POST ${siteUrl()}/agent/research/paid`
+    ? `. One of your own can be bought for 1.00 USDC on Base: POST ${getSiteUrl()}/agent/research/paid`
     : "");
 
 export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, status, report];

@@ -3,13 +3,20 @@ import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
-import { namesIn, rowsBy, rowsByBoth } from "../lib/records";
-import { HOUR, iso, MINUTE } from "../lib/time";
+import { queryBy, queryByBoth } from "../platform/records";
+import { listKeys } from "../lib/objects";
+import { HOUR, toIso, MINUTE } from "../lib/time";
 import { COLLECTIONS } from "../market/tables";
-import { MODELS, researchTables, vResult, type Missing, type ReportKind, type Result } from "./tables";
+import {
+  MODELS,
+  researchTables,
+  vResearchResult,
+  type MissingSource,
+  type ReportKind,
+  type ResearchResult,
+} from "./tables";
 
 /** Shifts, reports and results as other rooms and readers see them. */
-
 export const SHIFT_MS = 8 * HOUR;
 
 /** The reports of a shift in their order, and when each is due, in ms after its start. */
@@ -18,13 +25,17 @@ export const REPORTS: Record<ReportKind, { title: string; dueAfterMs: number }> 
   interim2: { title: "Interim report 2 of 2", dueAfterMs: 5 * HOUR },
   final: { title: "Final report", dueAfterMs: SHIFT_MS },
 };
-const KINDS = namesIn(REPORTS);
+const KINDS = listKeys(REPORTS);
 
 /**
  * The report that a shift owes at a time, `null` if none is due. Normally the one after its last; after an outage,
  * interims whose successor is also due are skipped, and after 8 hours only the final report remains.
  */
-export function dueReport(last: ReportKind | undefined, startedAt: number, now: number): ReportKind | null {
+export function getDueReport(
+  last: ReportKind | undefined,
+  startedAt: number,
+  now: number,
+): ReportKind | null {
   const later = KINDS.slice(last === undefined ? 0 : KINDS.indexOf(last) + 1);
   return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
 }
@@ -49,23 +60,23 @@ export const SERVES_MS: Record<keyof typeof MODELS, number> = {
 export const LATE = "It did not come in time";
 
 /** A focus for readers: a token, or "" for the whole market. */
-export const focusName = (focus: string): string => (focus === "" ? "the whole market" : focus);
+export const getFocusName = (focus: string): string => (focus === "" ? "the whole market" : focus);
 
 /** The topic of a shift's cards. */
-export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
+export const getShiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
 /** The most active shifts of a user. */
 export const MAX_ACTIVE = 10;
 
 /** All of a user's active shifts, newest first. */
-export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
-  return rowsByBoth(ctx.db.query("shifts"), "userId", userId, "status", "active")
+export async function listActiveShifts(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
+  return queryByBoth(ctx.db.query("shifts"), "userId", userId, "status", "active")
     .order("desc")
     .take(MAX_ACTIVE);
 }
 
 /** The newest of the user's shifts that have ended; `null` if there is none. */
-export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
+export async function findLastEnded(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
   const newest = await ctx.db
     .query("shifts")
     .withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId))
@@ -75,8 +86,8 @@ export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"s
 }
 
 /** A shift's reports, oldest first: at most one of each kind. */
-export async function reportsOfShift(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports">[]> {
-  return rowsBy(ctx.db.query("reports"), "jobId", shiftId).take(KINDS.length);
+export async function listReports(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports">[]> {
+  return queryBy(ctx.db.query("reports"), "jobId", shiftId).take(KINDS.length);
 }
 
 /** A shift as its user sees it. */
@@ -92,8 +103,8 @@ const vShift = researchTables.shifts.validator
   });
 export type Shift = Infer<typeof vShift>;
 
-export async function shownShift(ctx: QueryCtx, row: Doc<"shifts">): Promise<Shift> {
-  const reports = await reportsOfShift(ctx, row._id);
+export async function toPublicShift(ctx: QueryCtx, row: Doc<"shifts">): Promise<Shift> {
+  const reports = await listReports(ctx, row._id);
   const done = reports.flatMap(({ state, kind }) => (state === "done" ? [kind] : []));
   return parse(vShift, {
     ...row,
@@ -110,67 +121,70 @@ export const vReport = researchTables.reports.validator
   .extend({
     _id: v.id("reports"),
     type: v.union(v.literal("interim"), v.literal("final")),
-    result: vResult,
+    result: vResearchResult,
   });
 export type Report = Infer<typeof vReport>;
 
 /** What a user is told of their shifts. */
-export const vStanding = v.object({
+export const vShiftStatus = v.object({
   active: v.array(vShift),
   ended: v.union(vShift, v.null()),
   reports: v.array(vReport),
   deliveryProblem: v.union(v.string(), v.null()),
 });
 
-export type Standing = Infer<typeof vStanding>;
+export type ShiftStatus = Infer<typeof vShiftStatus>;
 
 /** A report that is done. */
-export const shownReport = (row: Doc<"reports">): Report =>
-  parse(vReport, { ...row, type: typeOf(row.kind) });
+export const toPublicReport = (row: Doc<"reports">): Report =>
+  parse(vReport, { ...row, type: getReportType(row.kind) });
 
-export const typeOf = (kind: ReportKind): Report["type"] => (kind === "final" ? "final" : "interim");
+export const getReportType = (kind: ReportKind): Report["type"] => (kind === "final" ? "final" : "interim");
 
 const RECENT_REPORTS = 3;
 
 /** A user's latest reports, newest first. */
-export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Report[]> {
-  const rows = await rowsByBoth(ctx.db.query("reports"), "userId", userId, "state", "done")
+export async function listLatestReports(ctx: QueryCtx, userId: string): Promise<Report[]> {
+  const rows = await queryByBoth(ctx.db.query("reports"), "userId", userId, "state", "done")
     .order("desc")
     .take(RECENT_REPORTS);
-  return rows.map(shownReport);
+  return rows.map(toPublicReport);
 }
 
 /** A user's research, for chat's prompt: the running shift and the last reports, line by line. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string[]> {
-  const shifts = (await activeShiftsOf(ctx, userId)).map(
+  const shifts = (await listActiveShifts(ctx, userId)).map(
     ({ token, startedAt, stopsAt }) =>
-      `Running research shift on ${focusName(token)}, ${iso(startedAt)} to ${iso(stopsAt)}.`,
+      `Running research shift on ${getFocusName(token)}, ${toIso(startedAt)} to ${toIso(stopsAt)}.`,
   );
-  const reports = (await latestReportsOf(ctx, userId)).map(
+  const reports = (await listLatestReports(ctx, userId)).map(
     ({ type, jobToken, generatedAt, result }) =>
-      `${type} report on ${focusName(jobToken)}, ${iso(generatedAt)}: ${result.shortSummary}`,
+      `${type} report on ${getFocusName(jobToken)}, ${toIso(generatedAt)}: ${result.shortSummary}`,
   );
   return [...shifts, ...reports];
 }
 
-/** On-demand results are answers of `lib/cache`, by focus. */
-export const keyOf = (focus: string): string => `research:${focus}`;
+/** On-demand results are answers of `platform/cache`, by focus. */
+export const toResearchKey = (focus: string): string => `research:${focus}`;
 
-export const resultIn = (body: string): Result => parse(vResult, JSON.parse(body));
+export const parseResult = (body: string): ResearchResult => parse(vResearchResult, JSON.parse(body));
 
 /** The last on-demand result on a focus, however old. */
-export async function storedResult(
+export async function getStoredResult(
   ctx: Pick<ActionCtx, "runQuery">,
   focus: string,
-): Promise<{ fetchedAt: number; result: Result } | null> {
-  const row = await ctx.runQuery(internal.lib.cache.answer, { key: keyOf(focus) });
-  return row === null ? null : { fetchedAt: row.fetchedAt, result: resultIn(row.body) };
+): Promise<{ fetchedAt: number; result: ResearchResult } | null> {
+  const row = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: toResearchKey(focus) });
+  return row === null ? null : { fetchedAt: row.fetchedAt, result: parseResult(row.body) };
 }
 
 const NAMES = new Map<string, string>(Object.entries({ ...COLLECTIONS, ...MODELS }));
 
 /** What could not be collected, for readers. */
-export function nameOf({ collector, subject }: Pick<Missing, "collector" | "subject">): string {
+export function describeMissing({
+  collector,
+  subject,
+}: Pick<MissingSource, "collector" | "subject">): string {
   const name = NAMES.get(collector) ?? collector;
   return subject === "" ? name : `${name} of ${subject}`;
 }

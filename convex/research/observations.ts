@@ -2,20 +2,20 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { refuseBeyond } from "../lib/limits/budget";
-import { change } from "../lib/changes";
-import { failureOf } from "../lib/errors";
-import { keepNoted, vNoted } from "../lib/outside/calls";
-import { namesIn, rowsBy } from "../lib/records";
-import { outdate } from "../lib/cache";
-import { deadlines } from "../lib/outside/deadlines";
+import { refuseBeyond } from "../platform/limits/budget";
+import { defineMutation } from "../platform/changes";
+import { getErrorData } from "../lib/errors";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
+import { queryBy } from "../platform/records";
+import { listKeys } from "../lib/objects";
+import { outdate } from "../platform/cache";
+import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
-import { end, failureHandler, open, vFailure, vJob } from "../lib/work";
-import { keyOf, LATE, SERVES_MS, SHARED_FOR_MS } from "./model";
+import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
+import { toResearchKey, LATE, SERVES_MS, SHARED_FOR_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
 /** Observations: whom one serves, and what came of it. Collecting itself is `research/actions`. */
-
 const INTERVAL_MS = 30 * MINUTE;
 
 /**
@@ -27,27 +27,27 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   const { token: focus, paidBy } = shift;
   const nextCollectionAt = now + INTERVAL_MS;
   await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
-  await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.check, {});
-  const latest = await latestOf(ctx, focus);
+  await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.checkShiftsNow, {});
+  const latest = await findLatestObservation(ctx, focus);
   let observationId = latest?._id;
   if (observationId === undefined || !(latest?.state === "waiting" || isRecent(latest))) {
     try {
       await refuseBeyond(ctx, "service");
     } catch (error) {
-      if (failureOf(error)?.code !== "rate_limited") throw error;
+      if (getErrorData(error)?.code !== "rate_limited") throw error;
       return false;
     }
     observationId = await ctx.db.insert("observations", { focus, state: "waiting", at: now, missing: [] });
-    await open(
+    await enqueueWork(
       ctx,
       internal.research.actions.collect,
       // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
-      { observationId, focus, payer: { ...paidBy, class: "shift" } },
+      { observationId, focus, billTo: { ...paidBy, class: "shift" } },
       {
         queue: "models",
         rank: paidBy.class,
         attempts: 2,
-        onFailure: failureHandler(internal.research.observations.lost, { observationId }),
+        onFailure: buildFailureHandler(internal.research.observations.storeLost, { observationId }),
       },
     );
   }
@@ -55,8 +55,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
   return true;
 }
 
-async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
-  return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
+async function findLatestObservation(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
+  return queryBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
 const isRecent = (row: Doc<"observations"> | null): boolean =>
@@ -73,13 +73,13 @@ export const serving = internalQuery({
   args: { focus: v.string(), at: v.number() },
   returns: v.object({ observationIds: v.array(v.id("observations")), unanswered: v.array(vModel) }),
   handler: async (ctx, { focus, at }) => {
-    const rows = await rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").take(MOST_SERVING);
+    const rows = await queryBy(ctx.db.query("observations"), "focus", focus).order("desc").take(MOST_SERVING);
     const serves = (row: Doc<"observations">, model: Model) =>
       row[model] !== undefined && at - row.at <= SERVES_MS[model];
     const isAwaited = (row: Doc<"observations">, model: Model) =>
       at - row.at <= deadlines.sentiment &&
       row.missing.some((one) => one.collector === model && one.reason === LATE);
-    const models = namesIn(MODELS);
+    const models = listKeys(MODELS);
     const found = models.flatMap((model) => rows.find((row) => serves(row, model)) ?? []);
     return {
       observationIds: rows
@@ -92,19 +92,19 @@ export const serving = internalQuery({
 });
 
 /** Stores what the sources said for a shift. @param job The attempt that collected it; an earlier one's words are dropped. */
-export const store = change(
-  { observationId: v.id("observations"), job: vJob, answers: vAnswers, noted: vNoted },
-  async (ctx, { observationId, job, answers, noted }) => {
-    await keepNoted(ctx, noted);
-    if (await end(ctx, job)) await finish(ctx, observationId, answers);
+export const storeObservation = defineMutation(
+  { observationId: v.id("observations"), job: vJob, answers: vAnswers, usage: vProviderUsage },
+  async (ctx, { observationId, job, answers, usage }) => {
+    await flushUsage(ctx, usage);
+    if (await completeWork(ctx, job)) await finish(ctx, observationId, answers);
   },
 );
 
 /** A collection was lost; after its last attempt, the observation says nothing. */
-export const lost = change(
+export const storeLost = defineMutation(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast, error: reason }) => {
-    const missing = namesIn(MODELS).map((collector) => ({ collector, subject: "", reason }));
+    const missing = listKeys(MODELS).map((collector) => ({ collector, subject: "", reason }));
     if (isLast) await finish(ctx, observationId, { missing });
   },
 );
@@ -113,28 +113,28 @@ async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers
   if ((await ctx.db.get("observations", id)) === null) return;
   await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
   // A report may have waited for it.
-  await ctx.scheduler.runAfter(0, internal.research.shifts.check, {});
+  await ctx.scheduler.runAfter(0, internal.research.shifts.checkShiftsNow, {});
 }
 
 /** Adds what a model said after the report on its focus was written: the next one shows it. */
-export const addLate = change(
-  { observationId: v.id("observations"), sentiment: vSentimentOutput, noted: vNoted },
-  async (ctx, { observationId, sentiment, noted }) => {
-    await keepNoted(ctx, noted);
+export const addLate = defineMutation(
+  { observationId: v.id("observations"), sentiment: vSentimentOutput, usage: vProviderUsage },
+  async (ctx, { observationId, sentiment, usage }) => {
+    await flushUsage(ctx, usage);
     const row = await ctx.db.get("observations", observationId);
     if (row === null) return;
     const missing = row.missing.filter(({ collector }) => collector !== "sentiment");
     await ctx.db.patch("observations", observationId, { sentiment, missing });
-    await outdate(ctx, keyOf(row.focus));
+    await outdate(ctx, toResearchKey(row.focus));
   },
 );
 
 /** Stores what the sources said for a report that somebody waits for. */
 export const add = internalMutation({
-  args: { focus: v.string(), answers: vAnswers, noted: vNoted },
+  args: { focus: v.string(), answers: vAnswers, usage: vProviderUsage },
   returns: v.id("observations"),
-  handler: async (ctx, { focus, answers, noted }) => {
-    await keepNoted(ctx, noted);
+  handler: async (ctx, { focus, answers, usage }) => {
+    await flushUsage(ctx, usage);
     return ctx.db.insert("observations", { focus, state: "done", at: Date.now(), ...answers });
   },
 });

@@ -3,46 +3,51 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { beginRefresh } from "../lib/cache";
-import { change } from "../lib/changes";
-import { vCaller } from "../lib/limits/callers";
-import { keepNoted, vNoted } from "../lib/outside/calls";
-import { rowsByBoth } from "../lib/records";
-import { withoutCitations } from "../lib/text/strings";
-import { HOUR, iso, MINUTE } from "../lib/time";
-import { cancel, end, failureHandler, open, vFailure, vJob } from "../lib/work";
+import { beginRefresh } from "../platform/cache";
+import { defineMutation } from "../platform/changes";
+import { vCaller } from "../platform/limits/callers";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
+import { queryByBoth } from "../platform/records";
+import { removeCitations } from "../lib/text/strings";
+import { HOUR, toIso, MINUTE } from "../lib/time";
+import { cancel, completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
 import { enqueueCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import {
-  dueReport,
-  focusName,
-  keyOf,
+  getDueReport,
+  getFocusName,
+  toResearchKey,
   nextReportDueAt,
   REPORTS,
-  reportsOfShift,
-  shiftTopic,
-  shownReport,
-  typeOf,
+  listReports,
+  getShiftTopic,
+  toPublicReport,
+  getReportType,
   vReport,
 } from "./model";
 import { addDataPoint } from "./observations";
-import { vResult, type Result } from "./tables";
+import { vResearchResult, type ResearchResult } from "./tables";
 
-/** Reports of shifts, from the moment one is due to its delivery; and results on demand, which `lib/cache` keeps. */
+/** Reports of shifts, from the moment one is due to its delivery; and results on demand, which `platform/cache` keeps. */
 
 /**
  * Starts research on a focus, or joins the running one.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
-export const begin = internalMutation({
+export const startResearch = internalMutation({
   args: { focus: v.string(), caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { caller, focus }): Promise<string> =>
-    beginRefresh(ctx, { key: keyOf(focus), caller, queue: "models" }, internal.research.actions.writeResult, {
-      focus,
-    }),
+    beginRefresh(
+      ctx,
+      { key: toResearchKey(focus), caller, queue: "models" },
+      internal.research.actions.writeOnDemandResult,
+      {
+        focus,
+      },
+    ),
 });
 
 /** Retries after 1, 4 and 9 minutes; then the shift goes on without this report. */
@@ -57,8 +62,8 @@ const AGENT_ID = "research-default";
 /** Has the report written that a shift owes, from a collection that is not older than ten minutes. */
 export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
   const { _id: jobId, userId, token: focus, startedAt, observationIds } = shift;
-  const last = (await reportsOfShift(ctx, jobId)).at(-1);
-  const kind = dueReport(last?.kind, startedAt, now);
+  const last = (await listReports(ctx, jobId)).at(-1);
+  const kind = getDueReport(last?.kind, startedAt, now);
   if (kind === null || last?.state === "writing") return;
   // The end of the collection that it waits for is followed by another check.
   if (!(await isReportable(ctx, shift, now))) return;
@@ -75,7 +80,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
   await ctx.db.patch("shifts", jobId, { nextReportAt: nextReportDueAt(kind, startedAt) });
   const { title, dueAfterMs } = REPORTS[kind];
   const occasion = `${title}, ${dueAfterMs / HOUR} hours into an 8-hour research shift`;
-  await open(
+  await enqueueWork(
     ctx,
     internal.research.actions.writeReport,
     { reportId, occasion, focus, startedAt, observationIds },
@@ -84,7 +89,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
       rank: shift.paidBy.class,
       subject: reportId,
       attempts: ATTEMPTS,
-      onFailure: failureHandler(internal.research.reports.failed, { reportId }),
+      onFailure: buildFailureHandler(internal.research.reports.storeReportFailure, { reportId }),
     },
   );
 }
@@ -100,25 +105,25 @@ async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
 
 /** Drops the report that is being written for a shift, if any. */
 export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const row = (await reportsOfShift(ctx, shiftId)).at(-1);
+  const row = (await listReports(ctx, shiftId)).at(-1);
   if (row?.state !== "writing") return;
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);
 }
 
 /** Stores a report, has its card sent, and moves its shift on. */
-export const store = change(
+export const storeReport = defineMutation(
   {
     reportId: v.id("reports"),
     job: vJob,
-    result: vResult,
+    result: vResearchResult,
     model: v.string(),
     tokensUsed: v.number(),
-    noted: vNoted,
+    usage: vProviderUsage,
   },
-  async (ctx, { reportId, job, result, model, tokensUsed, noted }) => {
-    await keepNoted(ctx, noted);
-    if (!(await end(ctx, job))) return;
+  async (ctx, { reportId, job, result, model, tokensUsed, usage }) => {
+    await flushUsage(ctx, usage);
+    if (!(await completeWork(ctx, job))) return;
     const row = await ctx.db.get("reports", reportId);
     const shift = row?.state === "writing" ? await ctx.db.get("shifts", row.jobId) : null;
     if (row === null || shift === null) return;
@@ -126,7 +131,7 @@ export const store = change(
     const runId = await recordRun(ctx, {
       userId: row.userId,
       agentId: AGENT_ID,
-      title: `${REPORTS[row.kind].title} on ${focusName(shift.token)}`,
+      title: `${REPORTS[row.kind].title} on ${getFocusName(shift.token)}`,
       status: "completed",
       model,
       tokensUsed,
@@ -134,42 +139,42 @@ export const store = change(
       finishedAt: now,
     });
     await ctx.db.patch("reports", reportId, { state: "done", generatedAt: now, result, runId });
-    await tell(ctx, shift, { ...row, generatedAt: now }, result);
+    await notifyShift(ctx, shift, { ...row, generatedAt: now }, result);
     await endAfter(ctx, row);
   },
 );
 
-async function tell(
+async function notifyShift(
   ctx: MutationCtx,
   shift: Doc<"shifts">,
   { _id: reportId, kind, generatedAt }: Doc<"reports">,
-  result: Result,
+  result: ResearchResult,
 ): Promise<void> {
-  const type = typeOf(kind);
+  const type = getReportType(kind);
   await tellOwner(ctx, shift.userId, "report.ready", {
     reportId,
     jobId: shift._id,
     type,
     token: shift.token,
-    generatedAt: iso(generatedAt),
+    generatedAt: toIso(generatedAt),
     outlook: result.marketOutlook,
-    summary: withoutCitations(result.shortSummary),
+    summary: removeCitations(result.shortSummary),
     path: `/mcp/research/report?jobId=${shift._id}`,
   });
-  const handle: string = await createFunctionHandle(internal.research.reports.delivered);
+  const handle: string = await createFunctionHandle(internal.research.reports.storeReportDelivery);
   await enqueueCard(ctx, {
     userId: shift.userId,
     bot: shift.bot,
     chatId: shift.messengerChatId,
     kind: `${type} report`,
-    topic: shiftTopic(shift._id),
+    topic: getShiftTopic(shift._id),
     paragraphs: reportCard(shift, { kind, generatedAt, result }),
     onSettled: { handle, subject: reportId },
   });
 }
 
 /** After the last attempt, the shift goes on without this report, which says why. */
-export const failed = change(
+export const storeReportFailure = defineMutation(
   { reportId: v.id("reports"), ...vFailure },
   async (ctx, { reportId, error, isLast }) => {
     const row = await ctx.db.get("reports", reportId);
@@ -185,7 +190,7 @@ async function endAfter(ctx: MutationCtx, { jobId, kind }: Doc<"reports">): Prom
 }
 
 /** The outbox's result for a report's card. */
-export const delivered = change(
+export const storeReportDelivery = defineMutation(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent, error }) => {
     const reportId = ctx.db.normalizeId("reports", subject);
@@ -195,18 +200,18 @@ export const delivered = change(
 );
 
 /** The latest report on a token, from any user's shift, or of one shift. */
-export const latest = internalQuery({
+export const getLatestReport = internalQuery({
   args: { of: v.union(v.object({ token: v.string() }), v.object({ jobId: v.string() })) },
   returns: v.union(vReport, v.null()),
   handler: async (ctx, { of }) => {
     if ("token" in of) {
-      const on = rowsByBoth(ctx.db.query("reports"), "jobToken", of.token, "state", "done");
+      const on = queryByBoth(ctx.db.query("reports"), "jobToken", of.token, "state", "done");
       const row = await on.order("desc").first();
-      return row === null ? null : shownReport(row);
+      return row === null ? null : toPublicReport(row);
     }
     const shiftId = ctx.db.normalizeId("shifts", of.jobId);
-    const all = shiftId === null ? [] : await reportsOfShift(ctx, shiftId);
+    const all = shiftId === null ? [] : await listReports(ctx, shiftId);
     const row = all.findLast(({ state }) => state === "done");
-    return row === undefined ? null : shownReport(row);
+    return row === undefined ? null : toPublicReport(row);
   },
 });

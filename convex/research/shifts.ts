@@ -1,24 +1,24 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change, cron } from "../lib/changes";
+import { defineMutation, defineCron } from "../platform/changes";
 import { AppError, KEY_USED } from "../lib/errors";
-import { refuseBeyond } from "../lib/limits/budget";
-import { rowsByBoth } from "../lib/records";
-import { vCallersPart } from "../lib/tables";
-import { iso } from "../lib/time";
-import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
+import { refuseBeyond } from "../platform/limits/budget";
+import { queryByBoth } from "../platform/records";
+import { vCallersPart } from "../platform/tables";
+import { toIso } from "../lib/time";
+import { cancelCards, getDeliveryProblem, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./cards";
 import {
-  activeShiftsOf,
-  lastEndedOf,
-  latestReportsOf,
+  listActiveShifts,
+  findLastEnded,
+  listLatestReports,
   MAX_ACTIVE,
   REPORTS,
   SHIFT_MS,
-  shiftTopic,
-  shownShift,
-  vStanding,
+  getShiftTopic,
+  toPublicShift,
+  vShiftStatus,
 } from "./model";
 import { addDataPoint } from "./observations";
 import { dropReport, openDueReport } from "./reports";
@@ -34,7 +34,7 @@ const MAX_ACTIVE_IN_ALL = 100;
  * @throws AppError `conflict` if the idempotency key was used for another request; `rate_limited` if the user already
  * runs 10, or the day's budget is used up.
  */
-export const start = internalMutation({
+export const startShift = internalMutation({
   args: {
     userId: v.string(),
     /** "" for the whole market. */
@@ -55,7 +55,7 @@ export const start = internalMutation({
     const earlier =
       idempotencyKey === undefined
         ? null
-        : await rowsByBoth(shifts, "userId", userId, "idempotencyKey", idempotencyKey).unique();
+        : await queryByBoth(shifts, "userId", userId, "idempotencyKey", idempotencyKey).unique();
     if (earlier !== null) {
       if (earlier.token !== token || earlier.messengerChatId !== chatId)
         throw new AppError("conflict", KEY_USED);
@@ -66,8 +66,8 @@ export const start = internalMutation({
       stoppable === true
         ? "the button below a start notice stops one"
         : "POST /mcp/research/stop stops a user's";
-    refuseActive(MAX_ACTIVE, await activeShiftsOf(ctx, userId), startedAt, "of one user", how);
-    const everybodys = await everybodysShifts(ctx);
+    refuseActive(MAX_ACTIVE, await listActiveShifts(ctx, userId), startedAt, "of one user", how);
+    const everybodys = await allActiveShifts(ctx);
     refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, "of everybody together", how);
     for (const holder of paidBy.holders) {
       const around = everybodys.filter((shift) => shift.paidBy.holders.includes(holder));
@@ -94,7 +94,7 @@ export const start = internalMutation({
       userId,
       chatId,
       kind: "shift started",
-      topic: shiftTopic(jobId),
+      topic: getShiftTopic(jobId),
       paragraphs: startCard({ token, startedAt }),
       ...(stoppable === true ? { buttons: [[stopButton(jobId, token)]] } : {}),
     });
@@ -116,7 +116,7 @@ function refuseActive(
 ): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-  const ends = `${iso(freeAt).slice(0, 16).replace("T", " ")} UTC`;
+  const ends = `${toIso(freeAt).slice(0, 16).replace("T", " ")} UTC`;
   const problem = `At most ${most} research shifts ${whose} can be active at once: the first of them ends at ${ends}, and ${how}`;
   throw new AppError("rate_limited", problem, { retryAfterMs: Math.max(0, freeAt - now) });
 }
@@ -126,11 +126,11 @@ export const stop = internalMutation({
   args: { userId: v.string(), jobId: v.optional(v.id("shifts")) },
   returns: v.number(),
   handler: async (ctx, { userId, jobId }) => {
-    const all = await activeShiftsOf(ctx, userId);
+    const all = await listActiveShifts(ctx, userId);
     const active = jobId === undefined ? all : all.filter(({ _id }) => _id === jobId);
     for (const shift of active) {
       await dropReport(ctx, shift._id);
-      await callOffCards(ctx, shiftTopic(shift._id));
+      await cancelCards(ctx, getShiftTopic(shift._id));
       const { observationIds } = shift;
       const last = observationIds.at(-1);
       const isLate = last !== undefined && (await ctx.db.get("observations", last))?.state !== "done";
@@ -145,7 +145,7 @@ export const stop = internalMutation({
 });
 
 /** All active shifts. */
-async function everybodysShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
+async function allActiveShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
   return ctx.db
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
@@ -170,22 +170,22 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
   for (const shift of unreported) await openDueReport(ctx, shift, now);
 }
 
-export const check = change({}, checkShifts);
+export const checkShiftsNow = defineMutation({}, checkShifts);
 /** Each collection calls for its own checks; the cron is for what was missed, and for the end. */
-export const checkDue = cron("check research shifts", checkShifts);
+export const checkDue = defineCron("check research shifts", checkShifts);
 
 /** A user's active shifts, newest first, the one that ended last, their latest reports, and the state of delivery. */
-export const status = internalQuery({
+export const getShiftStatus = internalQuery({
   args: { userId: v.string() },
-  returns: vStanding,
+  returns: vShiftStatus,
   handler: async (ctx, { userId }) => {
-    const active = await activeShiftsOf(ctx, userId);
-    const ended = await lastEndedOf(ctx, userId);
+    const active = await listActiveShifts(ctx, userId);
+    const ended = await findLastEnded(ctx, userId);
     return {
-      active: await Promise.all(active.map((one) => shownShift(ctx, one))),
-      ended: ended === null ? null : await shownShift(ctx, ended),
-      reports: await latestReportsOf(ctx, userId),
-      deliveryProblem: await deliveryProblemOf(ctx, userId),
+      active: await Promise.all(active.map((one) => toPublicShift(ctx, one))),
+      ended: ended === null ? null : await toPublicShift(ctx, ended),
+      reports: await listLatestReports(ctx, userId),
+      deliveryProblem: await getDeliveryProblem(ctx, userId),
     };
   },
 });

@@ -2,20 +2,20 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vCitedSource } from "../lib/figures/ledger";
-import { made, ofUser, type RecordsOf, rowsBy } from "../lib/records";
-import { vCallersPart } from "../lib/tables";
+import { vCitedSource } from "../figures/citations";
+import { indexCreatedBefore, indexOfUser, type RecordsOf, queryBy } from "../platform/records";
+import { vCallersPart } from "../platform/tables";
 import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
 /** What could not be collected, and why. */
-export const vMissing = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });
+export const vMissingSource = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });
 
-export const vResult = v.object({
+export const vResearchResult = v.object({
   ...vReportText.fields,
   /** The facts that the texts cite, as `[1]`. */
   sources: v.array(vCitedSource),
-  missing: v.array(vMissing),
+  missing: v.array(vMissingSource),
 });
 
 const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
@@ -54,14 +54,14 @@ export const vAnswers = v.object({
   sentiment: v.optional(vSentimentOutput),
   onchain: v.optional(vOnchainOutput),
   /** Also of the facts, which are rows of their own. */
-  missing: v.array(vMissing),
+  missing: v.array(vMissingSource),
 });
 
-export type Result = Infer<typeof vResult>;
-export type Missing = Infer<typeof vMissing>;
+export type ResearchResult = Infer<typeof vResearchResult>;
+export type MissingSource = Infer<typeof vMissingSource>;
 /** What somebody wrote of a result. */
 export type Texts = Infer<typeof vReportText>;
-export type Outlook = Texts["marketOutlook"];
+export type MarketOutlook = Texts["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 export type Answers = Infer<typeof vAnswers>;
 
@@ -126,7 +126,7 @@ export const researchTables = {
     /** "" for a shift over the whole market. */
     jobToken: v.string(),
     jobStartedAt: v.number(),
-    result: v.optional(vResult),
+    result: v.optional(vResearchResult),
     /** Why it could not be written. */
     error: v.optional(v.string()),
     runId: v.optional(v.id("agentRuns")),
@@ -141,7 +141,7 @@ export const researchTables = {
 
 /** Deletes an ended shift with its reports and their runs: at most one of each kind. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
-  const reports = await rowsBy(db.query("reports"), "jobId", shiftId).take(vReportKind.members.length);
+  const reports = await queryBy(db.query("reports"), "jobId", shiftId).take(vReportKind.members.length);
   for (const { _id, runId } of reports) {
     if (runId !== undefined && (await db.get("agentRuns", runId)) !== null)
       await db.delete("agentRuns", runId);
@@ -153,7 +153,7 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",
-    ownedBy: { rows: ofUser("by_userId_and_state"), section: "reports", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId_and_state"), section: "reports", onDeletion: "go" },
   },
   shifts: {
     keep: {
@@ -167,11 +167,13 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       erase: eraseShift,
     },
     ownedBy: {
-      rows: ofUser("by_userId_and_status"),
+      rows: indexOfUser("by_userId_and_status"),
       section: "shifts",
       onDeletion: { whenEnded: ({ status }) => status !== "active" },
     },
     withheld: ["paidBy", "observationIds"],
   },
-  observations: { keep: { days: 30, why: "the evidence of reports, which are kept", aged: made } },
+  observations: {
+    keep: { days: 30, why: "the evidence of reports, which are kept", aged: indexCreatedBefore },
+  },
 };

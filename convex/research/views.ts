@@ -1,10 +1,10 @@
 import { pick } from "convex-helpers";
 import * as z from "zod";
-import { shownSource, shownSources, EXAMPLE_TIME } from "../lib/http/input";
-import { withoutCitations } from "../lib/text/strings";
-import { iso, MINUTE } from "../lib/time";
-import type { Shift, Standing } from "./model";
-import type { Result } from "./tables";
+import { publicSource, toPublicSources, EXAMPLE_TIME } from "../platform/http/input";
+import { removeCitations } from "../lib/text/strings";
+import { toIso, MINUTE } from "../lib/time";
+import type { Shift, ShiftStatus } from "./model";
+import type { ResearchResult } from "./tables";
 
 /** A ResearchResult and a ResearchJob as callers see them. */
 
@@ -24,20 +24,20 @@ export const resultFields = {
       confidence: z.number().describe("0 to 1"),
     }),
   ),
-  sources: z.array(shownSource).describe("The facts that the texts cite"),
+  sources: z.array(publicSource).describe("The facts that the texts cite"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
 };
 
 /** A stored result as callers see it. */
-export function shownResult(result: Result) {
-  return { ...result, sources: shownSources(result.sources) };
+export function toPublicResult(result: ResearchResult) {
+  return { ...result, sources: toPublicSources(result.sources) };
 }
 
 /** A stored on-demand result as callers see it. @param stored `fetchedAt` in epoch ms. */
-export function shownSnapshot({ fetchedAt, result }: { fetchedAt: number; result: Result }) {
-  return { ...shownResult(result), generatedAt: iso(fetchedAt) };
+export function toPublicSnapshot({ fetchedAt, result }: { fetchedAt: number; result: ResearchResult }) {
+  return { ...toPublicResult(result), generatedAt: toIso(fetchedAt) };
 }
 
 /** A result's common part, shortened. */
@@ -121,8 +121,8 @@ export const shiftStatus = z.object({
 });
 
 /** What a user is told of their shifts. @param at Epoch ms. */
-export function shownStatus(
-  { active, ended, reports, ...rest }: Standing,
+export function toPublicShiftStatus(
+  { active, ended, reports, ...rest }: ShiftStatus,
   at: number,
 ): z.output<typeof shiftStatus> {
   const [newest] = active;
@@ -132,22 +132,22 @@ export function shownStatus(
         ? null
         : {
             ...shownShift(newest),
-            ...progressOf(newest),
+            ...getProgress(newest),
             elapsedMinutes: Math.floor((at - newest.startedAt) / MINUTE),
             remainingMinutes: Math.max(0, Math.ceil((newest.stopsAt - at) / MINUTE)),
           },
     lastJob: ended && {
       ...shownShift(ended),
-      ...progressOf(ended),
-      endedAt: iso(ended.endedAt ?? ended.stopsAt),
+      ...getProgress(ended),
+      endedAt: toIso(ended.endedAt ?? ended.stopsAt),
       error: ended.error ?? null,
     },
     activeJobs: active.map(shownShift),
     recentReports: reports.map(({ generatedAt, result, ...report }) => ({
       ...pick(report, ["type", "messengerSent", "deliveryProblem"]),
-      generatedAt: iso(generatedAt),
+      generatedAt: toIso(generatedAt),
       outlook: result.marketOutlook,
-      summary: withoutCitations(result.shortSummary),
+      summary: removeCitations(result.shortSummary),
     })),
     ...rest,
   };
@@ -156,11 +156,11 @@ export function shownStatus(
 const shownShift = ({ _id, token, startedAt, stopsAt }: Shift) => ({
   jobId: _id,
   token: token === "" ? null : token,
-  startedAt: iso(startedAt),
-  stopsAt: iso(stopsAt),
+  startedAt: toIso(startedAt),
+  stopsAt: toIso(stopsAt),
 });
 
-const progressOf = (shift: Shift) =>
+const getProgress = (shift: Shift) =>
   pick(shift, ["status", "interimReportsCount", "finalReportSent", "collectionsCount"]);
 
 export const snapshotShape = z.object({ ...resultFields, generatedAt: z.iso.datetime() });

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { query } from "../_generated/server";
-import { requireUser } from "../accounts/model";
+import { requireUser } from "../identity/model";
 import { runTables } from "./tables";
 
 const vRun = runTables.agentRuns.validator

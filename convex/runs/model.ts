@@ -1,7 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsByBoth } from "../lib/records";
+import { queryByBoth } from "../platform/records";
 
 /** How many runs are searched for a conversation: reports of research shifts are among them. */
 const LOOK_AT = 30;
@@ -25,17 +25,17 @@ export async function endRun(ctx: MutationCtx, runId: Id<"agentRuns">, end: RunE
 }
 
 /** The run a user started with a key, or `null`. */
-export async function startedWith(
+export async function findRunByKey(
   ctx: QueryCtx,
   userId: string,
   idempotencyKey: string | undefined,
 ): Promise<Doc<"agentRuns"> | null> {
   if (idempotencyKey === undefined) return null;
-  return rowsByBoth(ctx.db.query("agentRuns"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
+  return queryByBoth(ctx.db.query("agentRuns"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }
 
 /** The recent exchanges of a user and an agent, oldest first: runs that were answered since `since` (epoch ms). */
-export async function exchangesOf(
+export async function listExchanges(
   ctx: QueryCtx,
   { userId, agentId, since, limit }: { userId: string; agentId: string; since: number; limit: number },
 ): Promise<{ question: string; answer: string }[]> {

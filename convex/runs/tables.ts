@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { ofUser, type RecordsOf } from "../lib/records";
+import { indexOfUser, type RecordsOf } from "../platform/records";
 
 const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 
@@ -38,7 +38,7 @@ export const runRecords: RecordsOf<typeof runTables> = {
   agentRuns: {
     keep: "the user's history, until they delete their data",
     ownedBy: {
-      rows: ofUser("by_userId"),
+      rows: indexOfUser("by_userId"),
       section: "runs",
       onDeletion: { whenEnded: ({ status }) => status !== "running" },
     },

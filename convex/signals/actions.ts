@@ -2,47 +2,47 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/limits/callers";
-import { setting } from "../lib/env";
+import type { BillingSubject } from "../platform/limits/callers";
+import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { reached } from "../lib/log";
-import { deadlines } from "../lib/outside/deadlines";
-import { providerAction } from "../lib/outside/calls";
-import { turnsOf } from "../lib/outside/sourceTurns";
-import { renewal } from "../lib/cache";
+import { orNullIfDown } from "../lib/log";
+import { deadlines } from "../platform/outside/deadlines";
+import { defineProviderAction } from "../platform/outside/calls";
+import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { defineRefresh } from "../platform/cache";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
-import { worker } from "../lib/worker";
-import { livePrice } from "../market/live";
+import { defineWorker } from "../platform/worker";
+import { getLivePrice } from "../market/live";
 import { askCandles } from "../providers/data/coinbase";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { UnusableAnswer } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
-import { serviceAddress } from "../wallets/custody/signatures";
-import { carry } from "../wallets/orders/desk";
-import type { Task } from "./issue";
+import { getServiceAddress } from "../wallets/custody/signatures";
+import { executeOrder } from "../wallets/orders/execution";
+import type { IssueTask } from "./issue";
 import {
   PROMPT_VERSION,
-  reviewLedger,
-  reviewQuestion,
-  settledReasoning,
-  settledReview,
-  signalQuestion,
+  buildReviewIndex,
+  buildReviewQuestion,
+  resolveReasoning,
+  resolveReview,
+  buildSignalQuestion,
   type MarketContext,
   type Reviewed,
 } from "./prompts";
-import { standingOf } from "./record";
+import { computeTotals } from "./record";
 import {
-  daysOfWeek,
-  entered,
-  HOURS,
-  problemsOf,
-  shortfallOf,
-  TOKENS,
+  listDaysOfWeek,
+  enterProposal,
+  PROMPT_HOURS,
+  findProposalProblems,
+  findShortfall,
+  SIGNAL_TOKENS,
   type Stated,
   type Token,
 } from "./rules";
 import type { vAnswer } from "./tables";
-import { outcomeOf } from "./tracker";
+import { computeOutcome } from "./tracker";
 
 /** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
@@ -50,12 +50,12 @@ import { outcomeOf } from "./tracker";
 const PRICE_AGE_MS = 15 * SECOND;
 
 /** Asks for the signals of a day that are still to be issued, and stores them together. */
-export const issue = worker({ day: v.string() }, async (ctx, { day, job }) => {
-  const tasks = await ctx.runQuery(internal.signals.issue.tasks, { day });
+export const issue = defineWorker({ day: v.string() }, async (ctx, { day, job }) => {
+  const tasks = await ctx.runQuery(internal.signals.issue.listTasks, { day });
   if (tasks.length === 0) return "over";
   const proposed = await Promise.allSettled(tasks.map((task) => propose(ctx, task)));
   const answers = proposed.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const isOver = await ctx.runMutation(internal.signals.issue.store, { job, day, answers });
+  const isOver = await ctx.runMutation(internal.signals.issue.storeSignals, { job, day, answers });
   if (isOver) return undefined;
   const failure = proposed.find((one) => one.status === "rejected");
   throw failure?.reason ?? new AppError("conflict", "The day is over");
@@ -65,30 +65,31 @@ export const issue = worker({ day: v.string() }, async (ctx, { day, job }) => {
  * A model's signal at a measured price, or why it proposes nothing that may be issued.
  * @throws AppError `upstream`, also if the price moved while the model answered.
  */
-async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer>> {
+async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vAnswer>> {
   const { token } = task;
-  const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-  const priceNow = () => livePrice(ctx, token, Date.now() - PRICE_AGE_MS);
+  const costBps = Number(getSetting("ROUND_TRIP_COST_BPS"));
+  const priceNow = () => getLivePrice(ctx, token, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price; checking the model against itself would check nothing.
   const price = await priceNow();
   const context = { ...task, ...(await marketContext(ctx, token)), nowMs: Date.now(), price, costBps };
   const market = { priceUsd: price.priceUsd, costBps };
   const question = {
-    ...signalQuestion(context),
-    demands: (given: Stated) => problemsOf(given, market) ?? shortfallOf(given, market),
+    ...buildSignalQuestion(context),
+    demands: (given: Stated) => findProposalProblems(given, market) ?? findShortfall(given, market),
     // What is still below its break-even is issued as a HOLD.
-    mend: <Given extends Stated>(given: Given) => (problemsOf(given, market) === null ? given : null),
+    mend: <Given extends Stated>(given: Given) =>
+      findProposalProblems(given, market) === null ? given : null,
   };
-  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo: "service" as const };
   try {
-    const { value: proposal, model } = await completeStructured(ctx, question, patience);
+    const { value: proposal, model } = await completeStructured(ctx, question, options);
     const { priceUsd, source, observedAt } = await priceNow();
-    const problem = problemsOf(proposal, { priceUsd, costBps });
+    const problem = findProposalProblems(proposal, { priceUsd, costBps });
     if (problem !== null)
       throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
-    const reasoning = settledReasoning(proposal, context);
+    const reasoning = resolveReasoning(proposal, context);
     return {
-      ...entered({ ...proposal, reasoning }, { priceUsd, costBps }),
+      ...enterProposal({ ...proposal, reasoning }, { priceUsd, costBps }),
       token,
       model,
       promptVersion: PROMPT_VERSION,
@@ -104,10 +105,13 @@ async function propose(ctx: ActionCtx, task: Task): Promise<Infer<typeof vAnswer
 /** The market of the last hours, as far as it is in reach. */
 async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
-  const range = { step: HOUR, from: to - HOURS * HOUR, to } as const;
+  const range = { step: HOUR, from: to - PROMPT_HOURS * HOUR, to } as const;
   const [candles, perpetuals] = await Promise.all([
-    reached(askCandles(turnsOf(ctx), token, range, deadlines.publicData), "signals.context is incomplete"),
-    reached(askPerpetuals(turnsOf(ctx), deadlines.publicData), "signals.context is incomplete"),
+    orNullIfDown(
+      askCandles(limitSourceRate(ctx), token, range, deadlines.publicData),
+      "signals.context is incomplete",
+    ),
+    orNullIfDown(askPerpetuals(limitSourceRate(ctx), deadlines.publicData), "signals.context is incomplete"),
   ]);
   const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
   const funding =
@@ -118,33 +122,33 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
 }
 
 /** Looks at the path of each open signal's price, and closes those that have ended. */
-export const look = providerAction({}, async (ctx) => {
-  for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.open, {})) {
+export const trackSignals = defineProviderAction({}, async (ctx) => {
+  for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.listOpenSignals, {})) {
     const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
     const range = { step: MINUTE, from, to: signal.expiresAt + 1 } as const;
-    const asking = askCandles(turnsOf(ctx), signal.token, range, deadlines.publicData);
-    const candles = (await reached(asking, "signals.no candles")) ?? [];
-    const outcome = outcomeOf(signal, candles, Date.now());
+    const asking = askCandles(limitSourceRate(ctx), signal.token, range, deadlines.publicData);
+    const candles = (await orNullIfDown(asking, "signals.no candles")) ?? [];
+    const outcome = computeOutcome(signal, candles, Date.now());
     if (outcome !== null) await ctx.runMutation(internal.signals.tracker.close, { id, outcome });
   }
 });
 
 /** Writes the review of a day. */
-export const reviewDay = renewal({ day: v.string() }, async (ctx, { day, payer }): Promise<string> => {
-  const { signals } = await ctx.runQuery(internal.signals.history.ofDay, { day });
+export const reviewDay = defineRefresh({ day: v.string() }, async (ctx, { day, billTo }): Promise<string> => {
+  const { signals } = await ctx.runQuery(internal.signals.history.getDay, { day });
   const reviewed = signals.map((one) => ({ name: one.token, one }));
   const about = { occasion: `Review of the day ${day} (UTC).`, reviewed };
-  return (await review(ctx, about, payer)).review;
+  return (await review(ctx, about, billTo)).review;
 });
 
 /** Writes the review of a week; without the model its recap goes out unreviewed. */
-export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { week }) => {
-  const signals = await ctx.runQuery(internal.signals.history.ofWeek, { week });
+export const reviewWeek = defineProviderAction({ week: v.string() }, async (ctx, { week }) => {
+  const signals = await ctx.runQuery(internal.signals.history.getWeek, { week });
   const of = (name: string) => signals.find((one) => `${one.token} ${one.day}` === name) ?? null;
-  const names = daysOfWeek(week).flatMap((day) => TOKENS.map((token) => `${token} ${day}`));
+  const names = listDaysOfWeek(week).flatMap((day) => SIGNAL_TOKENS.map((token) => `${token} ${day}`));
   const reviewed = names.map((name) => ({ name, one: of(name) }));
   const about = { occasion: `Review of the week from Monday ${week} (UTC).`, reviewed };
-  const written = await reached(review(ctx, about, "service"), "signals.week is not reviewed");
+  const written = await orNullIfDown(review(ctx, about, "service"), "signals.week is not reviewed");
   const none = { review: null, model: null };
   await ctx.runMutation(internal.signals.history.storeWeek, { week, ...(written ?? none) });
 });
@@ -152,27 +156,27 @@ export const reviewWeek = providerAction({ week: v.string() }, async (ctx, { wee
 async function review(
   ctx: ActionCtx,
   { occasion, reviewed }: { occasion: string; reviewed: Reviewed },
-  payer: Payer,
+  billTo: BillingSubject,
 ): Promise<{ review: string; model: string }> {
-  const standing = standingOf(reviewed.flatMap(({ one }) => one ?? []));
-  const ledger = reviewLedger(reviewed, standing, Date.now());
-  const question = reviewQuestion(occasion, ledger);
-  const patience = { timeoutMs: deadlines.llmScheduled, attempts: 2, payer };
-  const { value, model } = await completeStructured(ctx, question, patience);
-  return { review: settledReview(value.review, ledger, standing), model };
+  const totals = computeTotals(reviewed.flatMap(({ one }) => one ?? []));
+  const ledger = buildReviewIndex(reviewed, totals, Date.now());
+  const question = buildReviewQuestion(occasion, ledger);
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
+  const { value, model } = await completeStructured(ctx, question, options);
+  return { review: resolveReview(value.review, ledger, totals), model };
 }
 
 /** Signs and sends an anchor of the chain's head, if one is due. After a failure it is tried again an hour later. */
-export const anchor = providerAction({}, async (ctx) => {
-  await reached(sendAnchor(ctx), "signals.not anchored", "error");
+export const anchor = defineProviderAction({}, async (ctx) => {
+  await orNullIfDown(sendAnchor(ctx), "signals.not anchored", "error");
 });
 
 async function sendAnchor(ctx: ActionCtx): Promise<void> {
-  const address = serviceAddress("anchor");
+  const address = getServiceAddress("anchor");
   if (address === null) return;
   const opening = ctx.runMutation(internal.signals.chain.openAnchor, { address });
   const orderId: Id<"orders"> | null = await opening;
   if (orderId === null) return;
-  const { state, error } = await carry(ctx, orderId, deadlines.transaction);
+  const { state, error } = await executeOrder(ctx, orderId, deadlines.transaction);
   if (state === "failed") throw new AppError("upstream", error ?? `The anchor ${address} was not sent`);
 }

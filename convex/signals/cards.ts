@@ -1,17 +1,25 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { QueryCtx } from "../_generated/server";
-import { sourceName } from "../lib/publicSources";
-import { dollars, percent, points, signed } from "../lib/text/numbers";
-import { many } from "../lib/text/strings";
-import { dateTime, DAY } from "../lib/time";
+import { getSourceName } from "../figures/publicSources";
+import { formatDollars, formatPercent, formatPoints, formatSignedPercent } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
+import { formatDateTime, DAY } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Picture } from "../messenger/tables";
 import type { PublishedHead } from "./chain";
-import { latestSignals } from "./model";
-import { standingOf } from "./record";
-import { afterCosts, breakEvenOf, chanceOf, dayAfter, daysOfWeek, positionOf, TOKENS } from "./rules";
-import type { SignalStats, Standing } from "./shapes";
+import { listLatestSignals } from "./model";
+import { computeTotals } from "./record";
+import {
+  subtractCosts,
+  computeBreakEven,
+  computeChance,
+  getDayAfter,
+  listDaysOfWeek,
+  toPosition,
+  SIGNAL_TOKENS,
+} from "./rules";
+import type { SignalStats, SignalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /** The messenger's cards of signals. */
@@ -21,7 +29,7 @@ const MARKS = { PENDING: "⏳", WIN: "✅", LOSS: "❌", EXPIRED: "⌛" } as con
 const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** The day's new signals; the newest ones, for a user who asked. */
-export function signalsCard(
+export function buildSignalsCard(
   title: "Trading signals" | "Latest signals",
   signals: readonly Signal[],
   head: PublishedHead | null,
@@ -29,15 +37,15 @@ export function signalsCard(
   return [
     [{ bold: `📈 ${title} · 1h` }],
     ...signals.flatMap((signal) => {
-      const standing = `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`;
-      return [[...levelLines(signal), standing], [quoted(signal.reasoning)]];
+      const statusLine = `\nIssued ${formatDateTime(signal.generatedAt)} · ${ending(signal)}`;
+      return [[...levelLines(signal), statusLine], [quote(signal.reasoning)]];
     }),
-    ...headLine(head),
+    ...buildHeadLine(head),
   ];
 }
 
 /** The record of a week, day by day, and of all weeks. */
-export function weekCard(
+export function buildWeekCard(
   week: string,
   signals: readonly Signal[],
   { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
@@ -48,16 +56,16 @@ export function weekCard(
     return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${result(one)}`;
   };
   return [
-    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${dayAfter(week, 6)}, UTC`],
-    standingLines(standingOf(signals)),
-    daysOfWeek(week).flatMap((day, index): Span[] => [
+    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${getDayAfter(week, 6)}, UTC`],
+    standingLines(computeTotals(signals)),
+    listDaysOfWeek(week).flatMap((day, index): Span[] => [
       index === 0 ? "" : "\n",
       { bold: new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) },
       ` · BTC ${of(day, "BTC")} · ETH ${of(day, "ETH")}`,
     ]),
     recordLines(whole),
     ...reviewLines(review),
-    ...headLine(head),
+    ...buildHeadLine(head),
   ];
 }
 
@@ -67,11 +75,11 @@ export function recordLines({ summary, edge, reliability }: WholeRecord): Span[]
   const title = { bold: "Whole record" };
   if (excessPoints === null) return [title, `\n${summary}`];
   const side = excessPoints < 0 ? "below" : "above";
-  const bounds = `${points(lowPoints)} to ${points(highPoints)}`;
+  const bounds = `${formatPoints(lowPoints)} to ${formatPoints(highPoints)}`;
   return [
     title,
-    ` · ${many(days, "day")}\n${summary}`,
-    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${points(afterCostsPoints ?? 0)} after costs: ${verdict}`,
+    ` · ${formatCount(days, "day")}\n${summary}`,
+    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${formatPoints(afterCostsPoints ?? 0)} after costs: ${verdict}`,
     ...(reliability.says === null ? [] : [`\n${reliability.says}`]),
   ];
 }
@@ -79,51 +87,57 @@ export type WholeRecord = Pick<SignalStats, "summary" | "edge" | "reliability">;
 
 function levelLines(signal: Signal): Span[] {
   const { entry, tp2, price, confidence, costBps } = signal;
-  const position = positionOf(signal);
+  const position = toPosition(signal);
   const share = (value: number) => `${(100 * value).toFixed(0)}%`;
   const title = `${SIDE_MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
-  const from = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
+  const from = (level: number) =>
+    `${formatDollars(level)} (${formatSignedPercent((level / entry - 1) * 100)})`;
   let chances = "";
-  let levels = `\nNo position around ${dollars(entry)}`;
+  let levels = `\nNo position around ${formatDollars(entry)}`;
   if (position !== null && tp2 !== null) {
     const { tp1, sl } = position;
-    const needed = share(breakEvenOf(position, costBps));
-    chances = `; by chance ${share(chanceOf(position))}, earns its costs from ${needed}`;
-    levels = `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+    const needed = share(computeBreakEven(position, costBps));
+    chances = `; by chance ${share(computeChance(position))}, earns its costs from ${needed}`;
+    levels = `\nEntry ${formatDollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
   }
-  const costs = `costs ${percent(costBps / 100)}`;
-  const terms = `\nPrice at issue by ${sourceName(price.source)} · ${costs} · valid until ${dateTime(signal.expiresAt)}`;
+  const costs = `costs ${formatPercent(costBps / 100)}`;
+  const terms = `\nPrice at issue by ${getSourceName(price.source)} · ${costs} · valid until ${formatDateTime(signal.expiresAt)}`;
   return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
 /** ` +1.05 %` after costs, if it has come to that. */
 const result = ({ pnlPercent, costBps }: Signal): string =>
-  typeof pnlPercent === "number" ? ` ${signed(afterCosts(pnlPercent, costBps))}` : "";
+  typeof pnlPercent === "number" ? ` ${formatSignedPercent(subtractCosts(pnlPercent, costBps))}` : "";
 
 /** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
 const ending = (one: Signal): string =>
   `${MARKS[one.status]} ${ENDINGS[one.status]}${result(one)}${one.exitPrice === null ? " without a price" : ""}`;
 
-function standingLines(standing: Standing): Span[] {
+function standingLines(standing: SignalTotals): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
   const open = pending === 0 ? "" : ` · open ${pending}`;
   const counts = `Won ${wins} · lost ${losses} · expired ${expired}${open}`;
   if (trades === 0) return [counts];
-  const net = { bold: `${signed(totalAfterCostsPercent)} after costs` };
-  return [counts, `\n${many(trades, "trade")}: `, net, `, ${signed(totalPnlPercent)} before`];
+  const net = { bold: `${formatSignedPercent(totalAfterCostsPercent)} after costs` };
+  return [
+    counts,
+    `\n${formatCount(trades, "trade")}: `,
+    net,
+    `, ${formatSignedPercent(totalPnlPercent)} before`,
+  ];
 }
 
 function reviewLines(review: string | null): Paragraph[] {
-  return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
+  return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quote(review)}`]];
 }
 
 /** The model's words in quotation marks, so that they never look like a line of the card. */
-function quoted(words: string): string {
+function quote(words: string): string {
   return `“${words}”`;
 }
 
 /** Somebody who keeps this line can prove that nothing before it was changed. */
-export function headLine(head: PublishedHead | null): Paragraph[] {
+export function buildHeadLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
   const { sequence, hash, anchor } = head;
   const anchored: Span[] = anchor === null ? [] : ["\nAnchored on Base by ", { code: anchor.address }];
@@ -131,19 +145,21 @@ export function headLine(head: PublishedHead | null): Paragraph[] {
 }
 
 /** @param subject The ids of signals, or a week's Monday. */
-export async function pictureOf(kind: "signals" | "week", subject: string): Promise<Picture> {
+export async function createPicture(kind: "signals" | "week", subject: string): Promise<Picture> {
   const drawn = kind === "week" ? internal.pages.pictures.week : internal.pages.pictures.signals;
   return { handle: await createFunctionHandle(drawn), subject };
 }
 
 /** The part of a user's daily digest that is about signals. */
-export async function signalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
-  const signals = (await latestSignals(ctx, TOKENS)).filter(({ generatedAt }) => now - generatedAt < DAY);
+export async function buildSignalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  const signals = (await listLatestSignals(ctx, SIGNAL_TOKENS)).filter(
+    ({ generatedAt }) => now - generatedAt < DAY,
+  );
   if (signals.length === 0) return [{ bold: "Signals" }, "\nnone in the last 24 hours"];
   const lines = signals.flatMap((one): Span[] => [
     `\n${SIDE_MARKS[one.signal]} `,
     { bold: `${one.token} ${one.signal}` },
-    ` at ${dollars(one.entry)} · ${ending(one)}`,
+    ` at ${formatDollars(one.entry)} · ${ending(one)}`,
   ]);
   return [{ bold: "Signals" }, ...lines];
 }

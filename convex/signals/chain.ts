@@ -2,13 +2,13 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { cron } from "../lib/changes";
+import { defineCron } from "../platform/changes";
 import { isSet } from "../lib/env";
-import { sha256Hex } from "../lib/security/crypto";
-import { iso } from "../lib/time";
-import { isAboutToSign, lastSentBy } from "../wallets/model";
+import { sha256Hex } from "../lib/crypto";
+import { toIso } from "../lib/time";
+import { isAboutToSign, findLastSent } from "../wallets/model";
 import { openServiceOrder } from "../wallets/orders/model";
-import { vEvent, vHead, type Head, type Issued, type Outcome, type Signal } from "./tables";
+import { vSignalEvent, vHead, type Head, type Issued, type SignalOutcome, type Signal } from "./tables";
 
 /**
  * The chain of signal events: each contains the hash of its content and of the event before it. If one is changed,
@@ -40,7 +40,7 @@ function canonicalJson(fields: Record<string, Json>): string {
 }
 
 /** An event as it follows `head`; a chain without events has none. */
-export function linked(head: Head | null, { kind, token, day, content: fields }: Statement) {
+export function linkEvent(head: Head | null, { kind, token, day, content: fields }: Statement) {
   const sequence = (head?.sequence ?? 0) + 1;
   const previousHash = head?.hash ?? GENESIS;
   const content = canonicalJson({ token, day, ...fields });
@@ -50,24 +50,27 @@ export function linked(head: Head | null, { kind, token, day, content: fields }:
 }
 
 /** The last link of the chain; `null` before the first event. */
-async function headOf(ctx: QueryCtx): Promise<Head | null> {
+async function findHead(ctx: QueryCtx): Promise<Head | null> {
   const last = await ctx.db.query("signalEvents").withIndex("by_sequence").order("desc").first();
   return last === null ? null : { sequence: last.sequence, hash: last.hash };
 }
 
-export async function append(ctx: MutationCtx, statement: Statement): Promise<void> {
-  await ctx.db.insert("signalEvents", linked(await headOf(ctx), statement));
+export async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<void> {
+  await ctx.db.insert("signalEvents", linkEvent(await findHead(ctx), statement));
 }
 
-export function issuedStatement(issued: Issued): Statement {
+export function buildIssuedStatement(issued: Issued): Statement {
   const { token, day, price, generatedAt, expiresAt, ...content } = issued;
-  const times = { generatedAt: iso(generatedAt), expiresAt: iso(expiresAt) };
-  const measured = { priceSource: price.source, priceObservedAt: iso(price.observedAt) };
+  const times = { generatedAt: toIso(generatedAt), expiresAt: toIso(expiresAt) };
+  const measured = { priceSource: price.source, priceObservedAt: toIso(price.observedAt) };
   return { kind: "issued", token, day, content: { ...content, ...times, ...measured } };
 }
 
-export function closedStatement({ token, day }: Signal, { closedAt, ...outcome }: Outcome): Statement {
-  return { kind: "closed", token, day, content: { ...outcome, closedAt: iso(closedAt) } };
+export function buildClosedStatement(
+  { token, day }: Signal,
+  { closedAt, ...outcome }: SignalOutcome,
+): Statement {
+  return { kind: "closed", token, day, content: { ...outcome, closedAt: toIso(closedAt) } };
 }
 
 /** The call data of an anchor, `0x` and the text's UTF-8 in hex. */
@@ -77,7 +80,7 @@ function anchorData({ sequence, hash }: Head): `0x${string}` {
 }
 
 /** For the cron, every hour: anchors signals that could not be anchored at their issue, and days without a signal. */
-export const anchorDue = cron("anchor the signal record", anchorSoon);
+export const anchorDue = defineCron("anchor the signal record", anchorSoon);
 
 export async function anchorSoon(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
@@ -91,10 +94,10 @@ export const openAnchor = internalMutation({
   args: { address: v.string() },
   returns: v.union(v.id("orders"), v.null()),
   handler: async (ctx, { address }) => {
-    const { request, state } = (await lastSentBy(ctx, "anchor", address)) ?? {};
+    const { request, state } = (await findLastSent(ctx, "anchor", address)) ?? {};
     const anchored = request?.kind === "anchor" && state !== "failed" ? request.sequence : 0;
     const news = await eventsAfter(ctx, anchored, OF_A_DAY);
-    const head = await headOf(ctx);
+    const head = await findHead(ctx);
     // An outcome alone is no reason: it goes with the next day's signals.
     if (head === null || news.every(({ kind }) => kind === "closed")) return null;
     if (await isAboutToSign(ctx, "anchor", address)) return null;
@@ -123,20 +126,20 @@ function anchorIn(order: Doc<"orders"> | null | undefined): Infer<typeof vAnchor
 }
 
 /** Events of the chain after a sequence number, in order, each with its anchors; and the head. */
-export const events = internalQuery({
+export const listEvents = internalQuery({
   args: { after: v.number(), limit: v.number() },
   returns: v.object({
-    events: v.array(vEvent.omit("anchors").extend({ anchors: v.array(vAnchor) })),
+    events: v.array(vSignalEvent.omit("anchors").extend({ anchors: v.array(vAnchor) })),
     head: v.union(vHead, v.null()),
   }),
   handler: async (ctx, { after, limit }) => {
-    const shown = (await eventsAfter(ctx, after, limit)).map(
+    const publicEvents = (await eventsAfter(ctx, after, limit)).map(
       async ({ _id, _creationTime, anchors = [], ...event }) => {
         const orders = await Promise.all(anchors.map((id) => ctx.db.get("orders", id)));
         return { ...event, anchors: orders.flatMap(anchorIn) };
       },
     );
-    return { events: await Promise.all(shown), head: await headOf(ctx) };
+    return { events: await Promise.all(publicEvents), head: await findHead(ctx) };
   },
 });
 
@@ -144,14 +147,14 @@ const vPublishedHead = vHead.extend({ anchor: v.union(vAnchor, v.null()) });
 export type PublishedHead = Infer<typeof vPublishedHead>;
 
 /** The chain's head as cards and pages publish it, with the newest anchor; `null` before the first event. */
-export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
-  const head = await headOf(ctx);
+export async function getPublishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
+  const head = await findHead(ctx);
   if (head === null) return null;
-  return { ...head, anchor: anchorIn(await lastSentBy(ctx, "anchor"))[0] ?? null };
+  return { ...head, anchor: anchorIn(await findLastSent(ctx, "anchor"))[0] ?? null };
 }
 
-export const published = internalQuery({
+export const readPublishedHead = internalQuery({
   args: {},
   returns: v.union(vPublishedHead, v.null()),
-  handler: publishedHead,
+  handler: getPublishedHead,
 });

@@ -1,51 +1,51 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isSet, optional, required } from "../lib/env";
-import { failureOf } from "../lib/errors";
-import { EXAMPLE_USER, optionalUserId, wholeNumberOr } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import type { Caller } from "../lib/limits/callers";
-import { charge } from "../lib/limits/charges";
-import { awaitAs } from "../lib/cache";
-import { DAY, dayOf, iso } from "../lib/time";
+import { isSet, getOptional, getRequired } from "../lib/env";
+import { getErrorData } from "../lib/errors";
+import { EXAMPLE_USER, optionalUserId, wholeNumberWithDefault } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import type { Caller } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
+import { awaitRefreshAs } from "../platform/cache";
+import { DAY, toDay, toIso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
-import { recordOf, signalView, standingOf } from "./record";
-import { isIssueTime, nextIssueAt, TOKENS, type Token } from "./rules";
-import { publicSignal, signalStats, signalToken, standing } from "./shapes";
+import { computeRecord, toPublicSignal, computeTotals } from "./record";
+import { isIssueTime, nextIssueAt, SIGNAL_TOKENS, type Token } from "./rules";
+import { publicSignal, signalStats, signalToken, signalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /** The signals, their history, and how today stands. */
 
 /** @throws AppError `not_configured` if none of these tokens has a signal and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
-  const tokens = token === undefined ? [...TOKENS] : [token];
+  const tokens = token === undefined ? [...SIGNAL_TOKENS] : [token];
   if (isSet("LLM_GATEWAY_API_KEY")) return;
-  const stored = await ctx.runQuery(internal.signals.history.latest, { tokens });
-  if (stored.length === 0) required("LLM_GATEWAY_API_KEY");
+  const stored = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens });
+  if (stored.length === 0) getRequired("LLM_GATEWAY_API_KEY");
 }
 
 /**
  * The signals of a UTC day as they are now, with their review if it is ready in time. The figures are answered in any
  * case: if the review is missing or the caller has asked for too many, it is `null`.
  */
-export async function reviewedDay(
+export async function getReviewedDay(
   ctx: ActionCtx,
   day: string,
   caller: Caller,
 ): Promise<{ signals: Signal[]; review: string | null }> {
-  const stored = await ctx.runQuery(internal.signals.history.ofDay, { day });
+  const stored = await ctx.runQuery(internal.signals.history.getDay, { day });
   if (stored.review !== null || stored.signals.length === 0) return stored;
-  if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
+  if (getOptional("LLM_GATEWAY_API_KEY") === undefined) return stored;
   try {
     const key = await ctx.runMutation(internal.signals.history.beginReview, { day, caller });
-    await awaitAs(ctx, caller, key);
+    await awaitRefreshAs(ctx, caller, key);
   } catch (error) {
-    const code = failureOf(error)?.code;
+    const code = getErrorData(error)?.code;
     if (code !== "upstream" && code !== "rate_limited") throw error;
   }
-  return ctx.runQuery(internal.signals.history.ofDay, { day });
+  return ctx.runQuery(internal.signals.history.getDay, { day });
 }
 
 const errors = { not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured." };
@@ -65,10 +65,10 @@ function endedNotice(now: number, tokens: readonly Token[], rows: readonly Signa
 }
 
 function minuteOf(at: number): string {
-  return `${iso(at).slice(0, 16).replace("T", " ")} UTC`;
+  return `${toIso(at).slice(0, 16).replace("T", " ")} UTC`;
 }
 
-const latest: MountedEndpoint = endpoint({
+const latest: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/latest",
   access: "shown",
@@ -105,12 +105,12 @@ const latest: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
     await assertIssued(ctx, token);
-    const tokens = token === undefined ? [...TOKENS] : [token];
-    const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
+    const tokens = token === undefined ? [...SIGNAL_TOKENS] : [token];
+    const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens });
     const signals = Object.fromEntries(
       tokens.map((one) => {
         const row = rows.find((signal) => signal.token === one);
-        return [one, row === undefined ? null : signalView(row)];
+        return [one, row === undefined ? null : toPublicSignal(row)];
       }),
     );
     const notice = endedNotice(Date.now(), tokens, rows);
@@ -125,7 +125,7 @@ const latest: MountedEndpoint = endpoint({
 /** Two tokens get a signal a day, which is open for hours. */
 const MOST_OPEN = 4;
 
-const history: MountedEndpoint = endpoint({
+const history: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
@@ -134,11 +134,11 @@ const history: MountedEndpoint = endpoint({
   errors,
   example: {
     input: { token: "BTC", limit: 1 },
-    output: { signals: [signalExample], stats: recordOf([storedExample]), count: 1, more: 0 },
+    output: { signals: [signalExample], stats: computeRecord([storedExample]), count: 1, more: 0 },
   },
   input: z.object({
     token: signalToken,
-    limit: wholeNumberOr(10, 1, 100).describe("1 to 100; 10 when left out"),
+    limit: wholeNumberWithDefault(10, 1, 100).describe("1 to 100; 10 when left out"),
   }),
   returns: z.object({
     signals: z.array(publicSignal),
@@ -150,42 +150,42 @@ const history: MountedEndpoint = endpoint({
     await assertIssued(ctx, token ?? undefined);
     // The record has the closed ones; the open ones are the newest.
     const page = { token, limit: Math.max(limit, MOST_OPEN) };
-    const { signals: newest, record } = await ctx.runQuery(internal.signals.history.page, page);
+    const { signals: newest, record } = await ctx.runQuery(internal.signals.history.listSignalPage, page);
     const signals = newest.slice(0, limit);
     const open = newest.filter(({ status }) => status === "PENDING").length;
     const more = Math.max(0, record.n + open - signals.length);
-    return { signals: signals.map(signalView), stats: record, count: signals.length, more };
+    return { signals: signals.map(toPublicSignal), stats: record, count: signals.length, more };
   },
 });
 
 /** What of today has not been issued; `null` once all is. */
-function noticeOf(now: number, signals: readonly Signal[]): string | null {
-  const missing = TOKENS.filter((token) => !signals.some((one) => one.token === token));
+function findNotice(now: number, signals: readonly Signal[]): string | null {
+  const missing = SIGNAL_TOKENS.filter((token) => !signals.some((one) => one.token === token));
   if (missing.length === 0) return null;
   if (!isIssueTime(now)) return "Today's signals are issued at 08:00 UTC.";
   return `Today ${missing.join(" and ")} ${missing.length === 1 ? "has" : "have"} got no signal.`;
 }
 
-function recapOf(
+function buildRecap(
   now: number,
   { signals, yesterday, review }: Record<"signals" | "yesterday", Signal[]> & { review: string | null },
 ) {
   const byToken = (token: Token) => {
-    const own = signals.filter((signal) => signal.token === token);
-    return { ...standingOf(own), signal: own.map(signalView)[0] ?? null };
+    const ofToken = signals.filter((signal) => signal.token === token);
+    return { ...computeTotals(ofToken), signal: ofToken.map(toPublicSignal)[0] ?? null };
   };
   return {
-    date: dayOf(now),
-    ...standingOf(signals),
+    date: toDay(now),
+    ...computeTotals(signals),
     byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
-    notice: noticeOf(now, signals),
-    yesterday: { date: dayOf(now - DAY), ...standingOf(yesterday) },
+    notice: findNotice(now, signals),
+    yesterday: { date: toDay(now - DAY), ...computeTotals(yesterday) },
     review,
-    generatedAt: iso(now),
+    generatedAt: toIso(now),
   };
 }
 
-const recap: MountedEndpoint = endpoint({
+const recap: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/recap",
   access: "shown",
@@ -196,30 +196,30 @@ const recap: MountedEndpoint = endpoint({
   errors,
   example: {
     input: {},
-    output: recapOf(Date.UTC(2026, 0, 5, 20), {
+    output: buildRecap(Date.UTC(2026, 0, 5, 20), {
       signals: [storedExample],
       yesterday: [],
       review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
     }),
   },
   input: z.object({}),
-  returns: standing.extend({
+  returns: signalTotals.extend({
     date: z.string().describe("Today, a UTC day, 2026-11-20"),
     byToken: z.object({
-      BTC: standing.extend({ signal: publicSignal.nullable() }),
-      ETH: standing.extend({ signal: publicSignal.nullable() }),
+      BTC: signalTotals.extend({ signal: publicSignal.nullable() }),
+      ETH: signalTotals.extend({ signal: publicSignal.nullable() }),
     }),
     notice: z.string().nullable().describe("What of today has not been issued; null: nothing is missing"),
-    yesterday: standing.extend({ date: z.string() }),
+    yesterday: signalTotals.extend({ date: z.string() }),
     review: z.string().nullable().describe("Of today"),
     generatedAt: z.iso.datetime(),
   }),
   handler: async (ctx, _, { caller }) => {
     await assertIssued(ctx, undefined);
     const now = Date.now();
-    const today = await reviewedDay(ctx, dayOf(now), caller);
-    const yesterday = await ctx.runQuery(internal.signals.history.ofDay, { day: dayOf(now - DAY) });
-    return recapOf(now, { ...today, yesterday: yesterday.signals });
+    const today = await getReviewedDay(ctx, toDay(now), caller);
+    const yesterday = await ctx.runQuery(internal.signals.history.getDay, { day: toDay(now - DAY) });
+    return buildRecap(now, { ...today, yesterday: yesterday.signals });
   },
 });
 

@@ -1,15 +1,15 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { change, cron } from "../lib/changes";
-import { end, failureHandler, open, vFailure, vJob, workOn } from "../lib/work";
-import { DAY, dayOf } from "../lib/time";
+import { defineMutation, defineCron } from "../platform/changes";
+import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, findWork } from "../platform/work";
+import { DAY, toDay } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";
-import { pictureOf, signalsCard } from "./cards";
-import { anchorSoon, publishedHead } from "./chain";
+import { createPicture, buildSignalsCard } from "./cards";
+import { anchorSoon, getPublishedHead } from "./chain";
 import { recapWeek } from "./history";
 import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
-import { dayAfter, dayStart, isIssueTime, signalId, TOKENS } from "./rules";
+import { getDayAfter, getDayStart, isIssueTime, toSignalId, SIGNAL_TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
 /** Issuing the day's signals: one job asks for both, and goes on until each token has one or the day is over. */
@@ -23,27 +23,27 @@ const MOST_MISSED = 400;
  * The daily job; it also makes up for a week's recap that was lost. A run before 08:00 is late for the day before, whose signal would be useless by then, so it issues
  * nothing.
  */
-export const openDay = cron("issue the day's signals", async (ctx) => {
+export const openDay = defineCron("issue the day's signals", async (ctx) => {
   const now = Date.now();
   if (!isIssueTime(now)) return;
-  const day = dayOf(now);
+  const day = toDay(now);
   await noteMissedDays(ctx, day);
   await recapWeek(ctx);
   const subject = `signals of ${day}`;
-  if ((await isOver(ctx, day)) || (await workOn(ctx, subject)) !== null) return;
-  const onFailure = failureHandler(internal.signals.issue.failed, { day });
+  if ((await isOver(ctx, day)) || (await findWork(ctx, subject)) !== null) return;
+  const onFailure = buildFailureHandler(internal.signals.issue.storeIssueFailure, { day });
   const terms = {
     queue: "models",
     attempts: ATTEMPTS,
-    until: dayStart(day) + DAY,
+    until: getDayStart(day) + DAY,
     onFailure,
     subject,
   } as const;
-  await open(ctx, internal.signals.actions.issue, { day }, terms);
+  await enqueueWork(ctx, internal.signals.actions.issue, { day }, terms);
 });
 
 async function isOver(ctx: MutationCtx, day: string): Promise<boolean> {
-  const decided = await Promise.all(TOKENS.map((token) => isDecided(ctx, day, token)));
+  const decided = await Promise.all(SIGNAL_TOKENS.map((token) => isDecided(ctx, day, token)));
   return decided.every(Boolean);
 }
 
@@ -51,30 +51,30 @@ async function isOver(ctx: MutationCtx, day: string): Promise<boolean> {
 async function noteMissedDays(ctx: MutationCtx, today: string): Promise<void> {
   const last = await ctx.db.query("signalEvents").withIndex("by_day").order("desc").first();
   if (last === null) return;
-  const first = Math.max(dayStart(last.day), dayStart(today) - MOST_MISSED * DAY);
-  for (let day = dayOf(first); day < today; day = dayAfter(day))
+  const first = Math.max(getDayStart(last.day), getDayStart(today) - MOST_MISSED * DAY);
+  for (let day = toDay(first); day < today; day = getDayAfter(day))
     await noneFor(ctx, day, "The service did not run on this day");
 }
 
 /** The tokens that are undecided get none on a day. */
 async function noneFor(ctx: MutationCtx, day: string, detail: string): Promise<void> {
-  for (const token of TOKENS) await noteMissing(ctx, { day, token }, { reason: "failed", detail });
+  for (const token of SIGNAL_TOKENS) await noteMissing(ctx, { day, token }, { reason: "failed", detail });
 }
 
-const vTask = v.object({
+const vIssueTask = v.object({
   token: vToken,
   /** The token's decided signals so far. */
   record: v.object({ wins: v.number(), losses: v.number(), reliability: v.union(v.string(), v.null()) }),
 });
-export type Task = Infer<typeof vTask>;
+export type IssueTask = Infer<typeof vIssueTask>;
 
 /** The tokens that are still to get a signal of the day, with the record that the model is told of each. */
-export const tasks = internalQuery({
+export const listTasks = internalQuery({
   args: { day: v.string() },
-  returns: v.array(vTask),
-  handler: async (ctx, { day }): Promise<Task[]> => {
-    const all: Task[] = [];
-    for (const token of TOKENS) {
+  returns: v.array(vIssueTask),
+  handler: async (ctx, { day }): Promise<IssueTask[]> => {
+    const all: IssueTask[] = [];
+    for (const token of SIGNAL_TOKENS) {
       if (await isDecided(ctx, day, token)) continue;
       const { wins, losses, reliability } = await recordFor(ctx, token);
       all.push({ token, record: { wins, losses, reliability: reliability.says } });
@@ -87,7 +87,7 @@ export const tasks = internalQuery({
  * Stores what the model proposed for a day's tokens: each with its event, all on one card.
  * @returns Whether every token is decided; then the job is over.
  */
-export const store = internalMutation({
+export const storeSignals = internalMutation({
   args: { job: vJob, day: v.string(), answers: v.array(vAnswer) },
   returns: v.boolean(),
   handler: async (ctx, { job, day, answers }) => {
@@ -103,20 +103,23 @@ export const store = internalMutation({
     if (signals.length > 0) {
       await enqueueServiceCard(ctx, {
         kind: "trading signals",
-        paragraphs: signalsCard("Trading signals", signals, await publishedHead(ctx)),
-        picture: await pictureOf("signals", signals.map(signalId).join(",")),
+        paragraphs: buildSignalsCard("Trading signals", signals, await getPublishedHead(ctx)),
+        picture: await createPicture("signals", signals.map(toSignalId).join(",")),
       });
       // Anchored now, it is before anybody can know their outcomes.
       await anchorSoon(ctx);
     }
     const isDone = await isOver(ctx, day);
-    if (isDone) await end(ctx, job);
+    if (isDone) await completeWork(ctx, job);
     return isDone;
   },
 });
 
 /** After the last attempt: the tokens without a signal get none. */
-export const failed = change({ day: v.string(), ...vFailure }, async (ctx, { day, error, code, isLast }) => {
-  // What an unexpected error says is for the operator alone.
-  if (isLast) await noneFor(ctx, day, code === undefined ? "An unexpected error" : error);
-});
+export const storeIssueFailure = defineMutation(
+  { day: v.string(), ...vFailure },
+  async (ctx, { day, error, code, isLast }) => {
+    // What an unexpected error says is for the operator alone.
+    if (isLast) await noneFor(ctx, day, code === undefined ? "An unexpected error" : error);
+  },
+);

@@ -2,13 +2,13 @@ import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { log } from "../lib/log";
-import { dayOf, iso } from "../lib/time";
-import { tellEverybody } from "../messenger/webhooks/events";
-import { append, closedStatement, issuedStatement } from "./chain";
-import { recordOf, signalView } from "./record";
-import { LIFETIME_MS, TOKENS, type Token } from "./rules";
+import { toDay, toIso } from "../lib/time";
+import { emitToAll } from "../messenger/webhooks/events";
+import { appendEvent, buildClosedStatement, buildIssuedStatement } from "./chain";
+import { computeRecord, toPublicSignal } from "./record";
+import { LIFETIME_MS, SIGNAL_TOKENS, type Token } from "./rules";
 import type { SignalStats } from "./shapes";
-import type { Outcome, Signal, vIssue } from "./tables";
+import type { SignalOutcome, Signal, vIssue } from "./tables";
 
 /** Signals in the database: what others read of them, and their changes, each with its event. */
 
@@ -21,20 +21,20 @@ export async function isDecided(ctx: QueryCtx, day: string, token: Token): Promi
   return event !== null;
 }
 
-/** The signals of a UTC day, in the order of `TOKENS`. */
-export async function signalsOfDay(ctx: QueryCtx, day: string): Promise<Signal[]> {
+/** The signals of a UTC day, in the order of `SIGNAL_TOKENS`. */
+export async function listSignalsOfDay(ctx: QueryCtx, day: string): Promise<Signal[]> {
   const rows = await ctx.db
     .query("signals")
     .withIndex("by_day", (q) => q.eq("day", day))
-    .take(TOKENS.length);
-  return rows.map(signalIn);
+    .take(SIGNAL_TOKENS.length);
+  return rows.map(toSignal);
 }
 
-/** The newest signal of each token that has one, with any outcome, in the order of `TOKENS`. */
-export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
-  const wanted = TOKENS.filter((token) => tokens.includes(token));
+/** The newest signal of each token that has one, with any outcome, in the order of `SIGNAL_TOKENS`. */
+export async function listLatestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
+  const requested = SIGNAL_TOKENS.filter((token) => tokens.includes(token));
   const rows = await Promise.all(
-    wanted.map((token) =>
+    requested.map((token) =>
       ctx.db
         .query("signals")
         .withIndex("by_token", (q) => q.eq("token", token))
@@ -42,18 +42,18 @@ export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Pr
         .first(),
     ),
   );
-  return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
+  return rows.flatMap((row) => (row === null ? [] : [toSignal(row)]));
 }
 
 /** A stored signal without what the platform adds to a row. */
-export function signalIn({ _id, _creationTime, ...signal }: Doc<"signals">): Signal {
+export function toSignal({ _id, _creationTime, ...signal }: Doc<"signals">): Signal {
   return signal;
 }
 
 /** The record of a token's closed signals, or of all. */
 export async function recordFor(ctx: QueryCtx, scope: Token | "ALL"): Promise<SignalStats> {
   const row = await keptRecords(ctx);
-  return row?.period === "all" ? row.records[scope] : recordOf([]);
+  return row?.period === "all" ? row.records[scope] : computeRecord([]);
 }
 
 async function keptRecords(ctx: QueryCtx) {
@@ -67,15 +67,15 @@ async function keptRecords(ctx: QueryCtx) {
 const MOST_SIGNALS = 8_000;
 
 /** Every signal, oldest first. */
-export async function allSignals(ctx: QueryCtx): Promise<Signal[]> {
+export async function listAllSignals(ctx: QueryCtx): Promise<Signal[]> {
   const rows = await ctx.db.query("signals").withIndex("by_generatedAt").order("desc").take(MOST_SIGNALS);
-  return rows.map(signalIn).toReversed();
+  return rows.map(toSignal).toReversed();
 }
 
 async function keepRecords(ctx: MutationCtx): Promise<void> {
-  const signals = await allSignals(ctx);
-  const of = (wanted: Token) => recordOf(signals.filter(({ token }) => token === wanted));
-  const records = { ALL: recordOf(signals), BTC: of("BTC"), ETH: of("ETH") };
+  const signals = await listAllSignals(ctx);
+  const of = (wanted: Token) => computeRecord(signals.filter(({ token }) => token === wanted));
+  const records = { ALL: computeRecord(signals), BTC: of("BTC"), ETH: of("ETH") };
   const kept = { period: "all", of: "ALL", records, generatedAt: Date.now() } as const;
   const row = await keptRecords(ctx);
   if (row === null) await ctx.db.insert("recaps", kept);
@@ -89,35 +89,39 @@ export async function issueSignal(
   issue: Infer<typeof vIssue>,
 ): Promise<Signal | null> {
   const generatedAt = Date.now();
-  if (dayOf(generatedAt) !== day || (await isDecided(ctx, day, issue.token))) return null;
+  if (toDay(generatedAt) !== day || (await isDecided(ctx, day, issue.token))) return null;
   const issued = { ...issue, day, generatedAt, expiresAt: generatedAt + LIFETIME_MS };
   const signal: Signal = { ...issued, status: "PENDING" };
   await ctx.db.insert("signals", signal);
-  await append(ctx, issuedStatement(issued));
-  await tellEverybody(ctx, "signal.issued", signalView(signal));
+  await appendEvent(ctx, buildIssuedStatement(issued));
+  await emitToAll(ctx, "signal.issued", toPublicSignal(signal));
   return signal;
 }
 
 /** Why a day has no signal: the model proposed nothing that may be issued, or something was out of reach. */
-export type Missing = { reason: "refused" | "failed"; detail: string };
+export type MissingSignal = { reason: "refused" | "failed"; detail: string };
 
 /** Notes that a token gets no signal on a day, unless it is decided. */
 export async function noteMissing(
   ctx: MutationCtx,
   { day, token }: { day: string; token: Token },
-  { reason, detail }: Missing,
+  { reason, detail }: MissingSignal,
 ): Promise<void> {
   if (await isDecided(ctx, day, token)) return;
   log.error("signals.none issued", { token, day, reason, detail });
-  const content = { reason, detail, at: iso(Date.now()) };
-  await append(ctx, { kind: "none", token, day, content });
+  const content = { reason, detail, at: toIso(Date.now()) };
+  await appendEvent(ctx, { kind: "none", token, day, content });
 }
 
 /** Ends a pending signal: its row, its event and the record. */
-export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
+export async function closeSignal(
+  ctx: MutationCtx,
+  row: Doc<"signals">,
+  outcome: SignalOutcome,
+): Promise<void> {
   await ctx.db.patch("signals", row._id, outcome);
-  const signal = signalIn(row);
-  await append(ctx, closedStatement(signal, outcome));
-  await tellEverybody(ctx, "signal.closed", signalView({ ...signal, ...outcome }));
+  const signal = toSignal(row);
+  await appendEvent(ctx, buildClosedStatement(signal, outcome));
+  await emitToAll(ctx, "signal.closed", toPublicSignal({ ...signal, ...outcome }));
   await keepRecords(ctx);
 }

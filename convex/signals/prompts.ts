@@ -1,25 +1,25 @@
 import * as z from "zod";
-import { line, usd, usdOrNull } from "../lib/answers";
-import { factsOf, type Fact } from "../lib/facts";
+import { shortLine, positiveUsd, usdOrNull } from "../lib/answers";
+import { buildFacts, type Fact } from "../figures/facts";
 import {
-  citableLine,
-  counted,
-  ledgerOf,
-  modelNamed,
-  SLOT_RULES,
-  sourceOfFact,
-  sourceOfWords,
-  type Ledger,
-} from "../lib/figures/ledger";
-import { leftoverProblem, settle } from "../lib/figures/settle";
-import { namesOf } from "../lib/money/coins";
-import { sourceName } from "../lib/publicSources";
-import { HOUR, iso } from "../lib/time";
+  formatCitable,
+  numberSources,
+  buildCitationIndex,
+  nameModelSource,
+  PLACEHOLDER_RULES,
+  toSource,
+  toStatementSource,
+  type CitationIndex,
+} from "../figures/citations";
+import { describeLeftovers, resolveFigures } from "../figures/placeholders";
+import { indexNames } from "../lib/money/coins";
+import { getSourceName } from "../figures/publicSources";
+import { HOUR, toIso } from "../lib/time";
 import type { Candle } from "../providers/data/coinbase";
-import type { Question } from "../providers/models/structure";
-import type { Task } from "./issue";
-import { HOURS, MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type Proposal } from "./rules";
-import type { Standing } from "./shapes";
+import type { StructuredQuestion } from "../providers/models/structure";
+import type { IssueTask } from "./issue";
+import { PROMPT_HOURS, MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type Proposal } from "./rules";
+import type { SignalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /**
@@ -38,14 +38,14 @@ export type MarketContext = {
 };
 
 export type SignalContext = MarketContext &
-  Task & {
+  IssueTask & {
     nowMs: number;
     price: { priceUsd: number; source: string; observedAt: number };
     costBps: number;
   };
 
 /** The rules of issue, which are in every prompt. */
-function demanded({ costBps }: SignalContext): string {
+function describeRules({ costBps }: SignalContext): string {
   return (
     "It is entered at the live price, whatever entry you name. A BUY satisfies " +
     "sl < live price < tp1 <= tp2, a SELL sl > live price > tp1 >= tp2. From the live price, tp1 is at least " +
@@ -65,22 +65,22 @@ const level = usdOrNull.describe("USD; null for HOLD");
 const proposalShape = z
   .object({
     signal: z.enum(["BUY", "SELL", "HOLD"]),
-    entry: usd.describe("USD, within 0.5 % of the live price, which takes its place"),
+    entry: positiveUsd.describe("USD, within 0.5 % of the live price, which takes its place"),
     tp1: level,
     tp2: level,
     sl: level,
     confidence: z.number().describe("whole percent, 0 to 100: the probability that tp1 is reached before sl"),
-    reasoning: line(800).describe("two to four sentences"),
+    reasoning: shortLine(800).describe("two to four sentences"),
   })
   .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
 /** The question for a token's signal; its demands are those of the market at hand. */
-export function signalQuestion(context: SignalContext) {
+export function buildSignalQuestion(context: SignalContext) {
   const { token, nowMs, price } = context;
   const parts = [
     `Token: ${token}`,
-    `Now: ${iso(nowMs)}`,
-    `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
+    `Now: ${toIso(nowMs)}`,
+    `Live price: $${price.priceUsd} (${price.source}, ${toIso(price.observedAt)})`,
     describeFunding(context),
     describeMoves(context),
     describeHours(context.hours),
@@ -90,7 +90,7 @@ export function signalQuestion(context: SignalContext) {
     name: "trading_signal",
     system:
       "You forecast short moves of a crypto price on the 1-hour timeframe and are scored by calibration, not by " +
-      `boldness. You give one signal, which is open for 6 hours at most. ${demanded(context)} First choose levels that ` +
+      `boldness. You give one signal, which is open for 6 hours at most. ${describeRules(context)} First choose levels that ` +
       "the typical move over 6 hours can reach: one far beyond it only expires. Then start from the chance: a price " +
       "without direction reaches tp1 before sl with a probability of (way to sl) / (way to sl + way to tp1). Move away " +
       "from that only for what the figures show, rarely by more than 10 points, and never for what your record " +
@@ -98,7 +98,7 @@ export function signalQuestion(context: SignalContext) {
     user: parts.join("\n\n"),
     maxTokens: 1_500,
     shape: proposalShape,
-  } satisfies Question<typeof proposalShape>;
+  } satisfies StructuredQuestion<typeof proposalShape>;
 }
 
 /** How many hours back the moves in the prompt go. */
@@ -130,10 +130,10 @@ function describeHours(hours: readonly Candle[]): string {
   if (hours.length === 0) return "Hourly closes: none are known.";
   const lines = hours.map(
     ({ openedAt, close, low, high, volume }) =>
-      `${iso(openedAt + HOUR)} $${close} (low $${low}, high $${high}, volume ${volume})`,
+      `${toIso(openedAt + HOUR)} $${close} (low $${low}, high $${high}, volume ${volume})`,
   );
-  const missing = HOURS - hours.length;
-  const gaps = missing === 0 ? "" : ` (${missing} of ${HOURS} hours are missing)`;
+  const missing = PROMPT_HOURS - hours.length;
+  const gaps = missing === 0 ? "" : ` (${missing} of ${PROMPT_HOURS} hours are missing)`;
   return `Hourly closes by coinbase, with range and volume${gaps}:\n${lines.join("\n")}`;
 }
 
@@ -148,30 +148,35 @@ function describeRecord({ token, record: { wins, losses, reliability } }: Signal
 const RECORD = "market";
 const BY_RECORD = "the record of this service";
 
-function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
-  const statements = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
-  const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...statements]);
-  return ledgerOf(sources, now, { names: namesOf(facts), focus });
+function ledgerWith(
+  facts: readonly Fact[],
+  words: readonly string[],
+  now: number,
+  focus = "",
+): CitationIndex {
+  const statements = words.map((says) => toStatementSource({ says, observedAt: now, name: BY_RECORD }));
+  const sources = numberSources([...facts.map((fact) => toSource(fact)), ...statements]);
+  return buildCitationIndex(sources, now, { names: indexNames(facts), focus });
 }
 
 /** The signals of a day or a week by their names, a token or that with its day; `null` for one that was not issued. */
 export type Reviewed = readonly { name: string; one: Signal | null }[];
 
 /** The facts that a review may state. */
-export function reviewLedger(reviewed: Reviewed, standing: Standing, now: number): Ledger {
+export function buildReviewIndex(reviewed: Reviewed, standing: SignalTotals, now: number): CitationIndex {
   const by = (subject: string) => ({ subject, observedAt: now, source: BY_RECORD, url: "" });
   const { wins, losses, expired, pending, trades } = standing;
   const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
-  const record = factsOf(by(RECORD), { wins, losses, expired, pending, trades, result, resultAfterCosts });
+  const record = buildFacts(by(RECORD), { wins, losses, expired, pending, trades, result, resultAfterCosts });
   const facts = reviewed.flatMap(({ name, one }) => {
     if (one === null) return [];
     const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent = null } = one;
-    return factsOf(by(name), { entry, target, farTarget, stop, confidence, result: pnlPercent });
+    return buildFacts(by(name), { entry, target, farTarget, stop, confidence, result: pnlPercent });
   });
-  const words = reviewed.map(
+  const lines = reviewed.map(
     ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
   );
-  return ledgerWith([...record, ...facts], words, now);
+  return ledgerWith([...record, ...facts], lines, now);
 }
 
 /** Words about future trades, of which nobody knows the results. */
@@ -180,28 +185,32 @@ const PROMISES =
 
 const REVIEW = { isBare: true, refused: PROMISES } as const;
 
-const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
+const reviewShape = z.object({ review: shortLine(1_200).describe("two to five sentences") });
 
 /** @param ledger What the review may state, by number. */
-export function reviewQuestion(occasion: string, ledger: Ledger) {
-  const facts = [...ledger.facts.values()].map(citableLine).join("\n");
+export function buildReviewQuestion(occasion: string, ledger: CitationIndex) {
+  const facts = [...ledger.facts.values()].map(formatCitable).join("\n");
   return {
     name: "signal_review",
     system:
       "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
-      `the method. A few trades prove nothing. You promise nothing. ${SLOT_RULES}`,
+      `the method. A few trades prove nothing. You promise nothing. ${PLACEHOLDER_RULES}`,
     user: `${occasion}\n\nFacts:\n${facts}`,
     maxTokens: 1_000,
     shape: reviewShape,
-    demands: ({ review }) => leftoverProblem(settle(review, ledger, REVIEW).leftovers),
+    demands: ({ review }) => describeLeftovers(resolveFigures(review, ledger, REVIEW).leftovers),
     // A wrong figure in the second answer is left out with its sentence.
     mend: (given) => given,
-  } satisfies Question<typeof reviewShape>;
+  } satisfies StructuredQuestion<typeof reviewShape>;
 }
 
 /** A review as readers get it: its figures come from the record. If no sentence stays, it is made from the record. */
-export function settledReview(review: string, ledger: Ledger, { wins, losses, expired }: Standing): string {
-  const { text } = settle(review, ledger, REVIEW);
+export function resolveReview(
+  review: string,
+  ledger: CitationIndex,
+  { wins, losses, expired }: SignalTotals,
+): string {
+  const { text } = resolveFigures(review, ledger, REVIEW);
   return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
 }
 
@@ -209,20 +218,25 @@ export function settledReview(review: string, ledger: Ledger, { wins, losses, ex
  * The reasoning of a signal, with measured figures printed as they were measured; figures that only the model has are
  * marked.
  */
-export function settledReasoning(
+export function resolveReasoning(
   { reasoning, tp1, tp2, sl, confidence }: Proposal,
   { token: subject, nowMs, price, funding, record: { wins, losses } }: SignalContext,
 ): string {
   const by = (source: string, observedAt = nowMs) => ({ subject, observedAt, source, url: "" });
   const facts = [
-    ...factsOf(by(price.source, price.observedAt), { price: price.priceUsd }),
-    ...factsOf(by(sourceName("hyperliquid")), {
+    ...buildFacts(by(price.source, price.observedAt), { price: price.priceUsd }),
+    ...buildFacts(by(getSourceName("hyperliquid")), {
       funding: funding?.percent ?? null,
       openInterest: funding?.openInterestUsd ?? null,
     }),
-    ...factsOf(by(BY_RECORD), { trades: wins + losses, wins }),
-    ...factsOf(by(modelNamed("its own level")), { target: tp1, farTarget: tp2, stop: sl, confidence }),
+    ...buildFacts(by(BY_RECORD), { trades: wins + losses, wins }),
+    ...buildFacts(by(nameModelSource("its own level")), {
+      target: tp1,
+      farTarget: tp2,
+      stop: sl,
+      confidence,
+    }),
   ];
   const how = { isBare: true, isUncited: true, left: "mark" } as const;
-  return settle(reasoning, ledgerWith(facts, [], nowMs, subject), how).text;
+  return resolveFigures(reasoning, ledgerWith(facts, [], nowMs, subject), how).text;
 }

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_TIME, EXAMPLE_TX, wholeNumberOr } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { issuedStatement, linked } from "./chain";
-import { signalView } from "./record";
+import { EXAMPLE_TIME, EXAMPLE_TX, wholeNumberWithDefault } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { buildIssuedStatement, linkEvent } from "./chain";
+import { toPublicSignal } from "./record";
 import { chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
 import type { Issued, Signal } from "./tables";
 
@@ -35,11 +35,11 @@ export const storedExample: Signal = {
   pnlPercent: 0.976864,
   gapMinutes: 0,
 };
-export const signalExample = signalView(storedExample);
+export const signalExample = toPublicSignal(storedExample);
 
 const anchorExample = { address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", txHashes: [EXAMPLE_TX] };
 
-const proof: MountedEndpoint = endpoint({
+const proofEndpoint: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/proof",
   summary:
@@ -49,16 +49,18 @@ const proof: MountedEndpoint = endpoint({
   example: {
     input: { after: 0, limit: 1 },
     output: {
-      events: [shownEvent({ ...linked(null, issuedStatement(issuedExample)), anchors: [anchorExample] })],
+      events: [
+        shownEvent({ ...linkEvent(null, buildIssuedStatement(issuedExample)), anchors: [anchorExample] }),
+      ],
       head: { sequence: 2, hash: "9c".repeat(32) },
       count: 1,
     },
   },
   input: z.object({
-    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+    after: wholeNumberWithDefault(0, 0, Number.MAX_SAFE_INTEGER).describe(
       "Only events behind this sequence number, default 0",
     ),
-    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
+    limit: wholeNumberWithDefault(100, 1, 500).describe("1 to 500, default 100"),
   }),
   returns: z.object({
     events: z.array(signalEvent),
@@ -66,18 +68,18 @@ const proof: MountedEndpoint = endpoint({
     count: z.number().describe("How many events this answer holds"),
   }),
   handler: async (ctx, input) => {
-    const { events, head } = await ctx.runQuery(internal.signals.chain.events, input);
+    const { events, head } = await ctx.runQuery(internal.signals.chain.listEvents, input);
     return { events: events.map(shownEvent), head, count: events.length };
   },
 });
 
-type Event = ReturnType<typeof linked> & Pick<z.output<typeof signalEvent>, "anchors">;
+type Event = ReturnType<typeof linkEvent> & Pick<z.output<typeof signalEvent>, "anchors">;
 
 function shownEvent({ token: _, day: __, content, ...link }: Event) {
   return { ...link, content: eventContent.parse(JSON.parse(content)) };
 }
 
-const asJson: MountedEndpoint = endpoint({
+const asJson: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/export.json",
   summary: "Every signal with its levels, times and outcome, oldest first.",
@@ -86,12 +88,12 @@ const asJson: MountedEndpoint = endpoint({
   input: z.object({}),
   returns: z.object({ signals: z.array(publicSignal), count: z.int() }),
   handler: async (ctx) => {
-    const signals = (await ctx.runQuery(internal.signals.history.all, {})).map(signalView);
+    const signals = (await ctx.runQuery(internal.signals.history.readAllSignals, {})).map(toPublicSignal);
     return { signals, count: signals.length };
   },
 });
 
-const asSheet: MountedEndpoint = endpoint({
+const asSheet: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/signals/export.csv",
   summary: "Every signal as comma-separated values, oldest first.",
@@ -99,11 +101,12 @@ const asSheet: MountedEndpoint = endpoint({
   media: "text/csv",
   input: z.object({}),
   returns: z.string(),
-  handler: async (ctx) => sheetOf((await ctx.runQuery(internal.signals.history.all, {})).map(signalView)),
+  handler: async (ctx) =>
+    formatSheet((await ctx.runQuery(internal.signals.history.readAllSignals, {})).map(toPublicSignal)),
 });
 
 /** Lines of comma-separated values (RFC 4180), with a line of names. */
-function sheetOf(signals: readonly PublicSignal[]): string {
+function formatSheet(signals: readonly PublicSignal[]): string {
   const names = publicSignal.keyof().options;
   const cell = (value: string | number | null | undefined) => {
     const said = value === null || value === undefined ? "" : String(value);
@@ -115,4 +118,4 @@ function sheetOf(signals: readonly PublicSignal[]): string {
   return [names.join(","), ...lines, ""].join("\r\n");
 }
 
-export const proofEndpoints: MountedEndpoint[] = [proof, asJson, asSheet];
+export const proofEndpoints: MountedEndpoint[] = [proofEndpoint, asJson, asSheet];

@@ -1,8 +1,16 @@
-import { signed } from "../lib/text/numbers";
-import { many } from "../lib/text/strings";
-import { DAY, iso } from "../lib/time";
-import { afterCosts, breakEvenOf, chanceOf, dayStart, positionOf, signalId, type Position } from "./rules";
-import type { PublicSignal, SignalStats, Standing } from "./shapes";
+import { formatSignedPercent } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
+import { DAY, toIso } from "../lib/time";
+import {
+  subtractCosts,
+  computeBreakEven,
+  computeChance,
+  getDayStart,
+  toPosition,
+  toSignalId,
+  type Position,
+} from "./rules";
+import type { PublicSignal, SignalStats, SignalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /**
@@ -11,25 +19,25 @@ import type { Signal } from "./tables";
  */
 
 /** A signal as callers see it. */
-export function signalView(row: Signal): PublicSignal {
+export function toPublicSignal(row: Signal): PublicSignal {
   const { day: _, price: __, costBps, generatedAt, expiresAt, closedAt, ...shown } = row;
-  const position = positionOf(row);
-  const share = (value: number) => rounded(100 * value, 6);
-  const ended = (at: number) => ({
-    closedAt: iso(at),
-    afterCostsPercent: typeof row.pnlPercent === "number" ? afterCosts(row.pnlPercent, costBps) : null,
-    excessPoints: position === null ? null : share(excessOf({ ...row, position }).least),
+  const position = toPosition(row);
+  const share = (value: number) => round(100 * value, 6);
+  const buildEnd = (at: number) => ({
+    closedAt: toIso(at),
+    afterCostsPercent: typeof row.pnlPercent === "number" ? subtractCosts(row.pnlPercent, costBps) : null,
+    excessPoints: position === null ? null : share(computeExcess({ ...row, position }).least),
   });
   return {
     ...shown,
-    id: signalId(row),
+    id: toSignalId(row),
     timeframe: "1h",
-    chancePercent: position === null ? null : share(chanceOf(position)),
+    chancePercent: position === null ? null : share(computeChance(position)),
     costPercent: costBps / 100,
-    breakEvenPercent: position === null ? null : share(breakEvenOf(position, costBps)),
-    generatedAt: iso(generatedAt),
-    expiresAt: iso(expiresAt),
-    ...(closedAt === undefined ? {} : ended(closedAt)),
+    breakEvenPercent: position === null ? null : share(computeBreakEven(position, costBps)),
+    generatedAt: toIso(generatedAt),
+    expiresAt: toIso(expiresAt),
+    ...(closedAt === undefined ? {} : buildEnd(closedAt)),
   };
 }
 
@@ -38,46 +46,55 @@ const RECORD_FROM = 30;
 /** With more minutes without a candle, nobody knows how a trade ended. */
 const MAX_GAP_MINUTES = 5;
 
-export function recordOf(rows: readonly Signal[]): SignalStats {
+export function computeRecord(rows: readonly Signal[]): SignalStats {
   const closed = rows
     .filter(({ status }) => status !== "PENDING")
     .toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0));
   const trades = closed.flatMap((row) => {
-    const position = positionOf(row);
+    const position = toPosition(row);
     return position === null ? [] : [{ ...row, position }];
   });
   const count = (wanted: Signal["status"]) => closed.filter(({ status }) => status === wanted).length;
   const [wins, losses, expired] = [count("WIN"), count("LOSS"), count("EXPIRED")];
   const results = trades.flatMap(({ pnlPercent, costBps }) =>
-    typeof pnlPercent === "number" ? [{ gross: pnlPercent, net: afterCosts(pnlPercent, costBps) }] : [],
+    typeof pnlPercent === "number" ? [{ gross: pnlPercent, net: subtractCosts(pnlPercent, costBps) }] : [],
   );
   const net = results.map((one) => one.net);
-  const edge = edgeOf(trades);
-  const held = heldOf(closed);
-  const after = resultsOf(net);
+  const edge = computeEdge(trades);
+  const held = computeBuyAndHold(closed);
+  const after = computeResults(net);
   return {
-    summary: summaryOf(net.length, { net: after.totalPnlPercent, held, verdict: edge.verdict }),
+    summary: summarizeRecord(net.length, { net: after.totalPnlPercent, held, verdict: edge.verdict }),
     n: closed.length,
     wins,
     losses,
     expired,
     holds: closed.length - trades.length,
-    missingDays: missingDaysOf(closed),
+    missingDays: countMissingDays(closed),
     gaps: trades.filter(hasGaps).length,
     winrate: ratio(100 * wins, wins + losses),
     trades: net.length,
-    beforeCosts: resultsOf(results.map((one) => one.gross)),
+    beforeCosts: computeResults(results.map((one) => one.gross)),
     afterCosts: after,
     buyAndHoldPercent: held,
-    risk: riskOf(net),
+    risk: computeRisk(net),
     edge,
-    reliability: reliabilityOf(trades.filter(({ status }) => status !== "EXPIRED")),
+    reliability: computeReliability(trades.filter(({ status }) => status !== "EXPIRED")),
   };
 }
 
 /** The results of a few signals: of a day, of a week. */
-export function standingOf(signals: readonly Signal[]): Standing {
-  const { n, wins, losses, expired, winrate, trades, beforeCosts, afterCosts: after } = recordOf(signals);
+export function computeTotals(signals: readonly Signal[]): SignalTotals {
+  const {
+    n,
+    wins,
+    losses,
+    expired,
+    winrate,
+    trades,
+    beforeCosts,
+    afterCosts: after,
+  } = computeRecord(signals);
   return {
     wins,
     losses,
@@ -94,42 +111,42 @@ type Trade = Signal & { position: Position };
 
 const hasGaps = ({ gapMinutes = 0 }: Signal) => gapMinutes > MAX_GAP_MINUTES;
 
-function resultsOf(results: readonly number[]): SignalStats["afterCosts"] {
+function computeResults(results: readonly number[]): SignalStats["afterCosts"] {
   const gains = sum(results.filter((one) => one > 0));
   const falls = -sum(results.filter((one) => one < 0));
   return {
-    totalPnlPercent: rounded(sum(results)),
+    totalPnlPercent: round(sum(results)),
     expectancyPercent: ratio(sum(results), results.length),
     profitFactor: ratio(gains, falls),
   };
 }
 
-function riskOf(results: readonly number[]): SignalStats["risk"] {
+function computeRisk(results: readonly number[]): SignalStats["risk"] {
   const n = results.length;
   if (n < RECORD_FROM) return { sharpe: null, sortino: null, maxDrawdownPercent: null };
   const mean = sum(results) / n;
   const deviation = Math.sqrt(sum(results.map((one) => (one - mean) ** 2)) / (n - 1));
   const downside = Math.sqrt(sum(results.map((one) => Math.min(0, one) ** 2)) / n);
   return {
-    sharpe: rounded(deviation) === 0 ? null : ratio(mean, deviation),
+    sharpe: round(deviation) === 0 ? null : ratio(mean, deviation),
     sortino: ratio(mean, downside),
-    maxDrawdownPercent: deepestFallOf(results),
+    maxDrawdownPercent: computeDrawdown(results),
   };
 }
 
-function deepestFallOf(results: readonly number[]): number {
+function computeDrawdown(results: readonly number[]): number {
   let [total, peak, deepest] = [0, 0, 0];
   for (const one of results) {
     total += one;
     peak = Math.max(peak, total);
     deepest = Math.max(deepest, peak - total);
   }
-  return rounded(deepest);
+  return round(deepest);
 }
 
 /** Bought at the first signal, held to the end of the last, each token with the same stake; `null` without a signal. */
-function heldOf(closed: readonly Signal[]): number | null {
-  const changes = grouped(closed, ({ token }) => token).flatMap((own) => {
+function computeBuyAndHold(closed: readonly Signal[]): number | null {
+  const changes = groupRows(closed, ({ token }) => token).flatMap((own) => {
     const byDay = own.toSorted((a, b) => (a.day < b.day ? -1 : 1));
     const [first, last] = [byDay[0], byDay.at(-1)];
     if (first === undefined || last === undefined) return [];
@@ -139,8 +156,8 @@ function heldOf(closed: readonly Signal[]): number | null {
 }
 
 /** Days between the first and the last closed signal on which a token got none, counted for each token. */
-function missingDaysOf(closed: readonly Signal[]): number {
-  const days = closed.map(({ day }) => dayStart(day));
+function countMissingDays(closed: readonly Signal[]): number {
+  const days = closed.map(({ day }) => getDayStart(day));
   if (days.length === 0) return 0;
   const span = (Math.max(...days) - Math.min(...days)) / DAY + 1;
   return new Set(closed.map(({ token }) => token)).size * span - closed.length;
@@ -152,20 +169,20 @@ function missingDaysOf(closed: readonly Signal[]): number {
  */
 export type Excess = { least: number; most: number; net: number };
 
-function excessOf(trade: Trade): Excess {
+function computeExcess(trade: Trade): Excess {
   const { position, exitPrice, costBps } = trade;
   const { tp1, sl } = position;
-  const chance = chanceOf(position);
-  const known = exitPrice == null ? null : (exitPrice - sl) / (tp1 - sl) - chance;
-  const [low, high] = [known ?? -chance, known ?? 1 - chance];
+  const chance = computeChance(position);
+  const exactExcess = exitPrice == null ? null : (exitPrice - sl) / (tp1 - sl) - chance;
+  const [low, high] = [exactExcess ?? -chance, exactExcess ?? 1 - chance];
   const [least, most] = hasGaps(trade) ? [Math.min(0, low), Math.max(0, high)] : [low, high];
-  return { least, most, net: least - (breakEvenOf(position, costBps) - chance) };
+  return { least, most, net: least - (computeBreakEven(position, costBps) - chance) };
 }
 
 /** BTC and ETH move together, so a day is one observation. */
 function dayExcesses(trades: readonly Trade[]): Excess[] {
-  return grouped(trades, ({ day }) => day).map((day) => {
-    const all = day.map(excessOf);
+  return groupRows(trades, ({ day }) => day).map((day) => {
+    const all = day.map(computeExcess);
     const mean = (of: keyof Excess) => sum(all.map((one) => one[of])) / all.length;
     return { least: mean("least"), most: mean("most"), net: mean("net") };
   });
@@ -178,7 +195,7 @@ const DECISIVE = 20;
 const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
 
 /** Whether the days decide. @param trades How many trades they are. */
-export function verdictOf(days: readonly Excess[], trades: number): SignalStats["edge"]["verdict"] {
+export function judgeEdge(days: readonly Excess[], trades: number): SignalStats["edge"]["verdict"] {
   if (trades < RECORD_FROM) return "no record yet";
   const net = days.map((one) => one.net);
   const most = days.map((one) => one.most);
@@ -187,16 +204,16 @@ export function verdictOf(days: readonly Excess[], trades: number): SignalStats[
 }
 
 /** The excess over chance, with bounds that each hold at 95 % however often one looks. */
-function edgeOf(trades: readonly Trade[]): SignalStats["edge"] {
+function computeEdge(trades: readonly Trade[]): SignalStats["edge"] {
   const days = dayExcesses(trades);
   const all = (of: keyof Excess) => days.map((one) => one[of]);
   return {
     days: days.length,
     excessPoints: ratio(100 * sum(all("least")), days.length),
     afterCostsPoints: ratio(100 * sum(all("net")), days.length),
-    lowPoints: boundOf(all("least"), 1),
-    highPoints: boundOf(all("most"), -1),
-    verdict: verdictOf(days, trades.length),
+    lowPoints: computeBound(all("least"), 1),
+    highPoints: computeBound(all("most"), -1),
+    verdict: judgeEdge(days, trades.length),
   };
 }
 
@@ -218,16 +235,16 @@ function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 
 }
 
 /** The mean nearest to the middle that the days rule out, found by halving; in points. */
-function boundOf(days: readonly number[], sign: 1 | -1): number {
+function computeBound(days: readonly number[], sign: 1 | -1): number {
   const isOut = (m: number) => wealth(days, m, LEAST, sign) >= DECISIVE;
   let [out, within] = [sign === 1 ? LEAST : 1, days.length === 0 ? 0 : sum(days) / days.length];
-  if (!isOut(out)) return rounded(100 * out);
+  if (!isOut(out)) return round(100 * out);
   for (let step = 0; step < 50; step++) {
     const middle = (out + within) / 2;
     if (isOut(middle)) out = middle;
     else within = middle;
   }
-  return rounded(100 * within);
+  return round(100 * within);
 }
 
 /** Confidences in fifths: 0 to 19, 20 to 39, … 80 to 100. */
@@ -236,14 +253,14 @@ const BINS = 5;
 const TOLD = 2;
 
 /** What stated confidences were worth: how many trades were decided, and how many of them were won. */
-function reliabilityOf(decided: readonly Trade[]): SignalStats["reliability"] {
+function computeReliability(decided: readonly Trade[]): SignalStats["reliability"] {
   const bins = Array.from({ length: BINS }, (_, bin) => {
-    const own = decided.filter(
+    const binTrades = decided.filter(
       ({ confidence }) => Math.min(BINS - 1, Math.floor((confidence * BINS) / 100)) === bin,
     );
-    const won = own.filter(({ status }) => status === "WIN").length;
+    const won = binTrades.filter(({ status }) => status === "WIN").length;
     const to = bin === BINS - 1 ? 100 : ((bin + 1) * 100) / BINS - 1;
-    return { from: (bin * 100) / BINS, to, n: own.length, winrate: ratio(100 * won, own.length) };
+    return { from: (bin * 100) / BINS, to, n: binTrades.length, winrate: ratio(100 * won, binTrades.length) };
   });
   const largest = bins
     .filter(({ n }) => n > 0)
@@ -251,10 +268,10 @@ function reliabilityOf(decided: readonly Trade[]): SignalStats["reliability"] {
     .slice(0, TOLD);
   const says = largest.map(
     ({ from, to, n, winrate }) =>
-      `of ${many(n, "signal")} stated at ${from}–${to} %, ${(winrate ?? 0).toFixed(0)} % were won`,
+      `of ${formatCount(n, "signal")} stated at ${from}–${to} %, ${(winrate ?? 0).toFixed(0)} % were won`,
   );
-  const words = says.join("; ");
-  return { says: words === "" ? null : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`, bins };
+  const text = says.join("; ");
+  return { says: text === "" ? null : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`, bins };
 }
 
 /** A verdict as a sentence of its own. */
@@ -266,20 +283,20 @@ const VERDICTS = {
 } as const satisfies Record<SignalStats["edge"]["verdict"], string>;
 
 /** `59 trades: +0.42 % after costs; buying and holding −7.20 %. Too early to call it skill.` */
-function summaryOf(
+function summarizeRecord(
   trades: number,
   { net, held, verdict }: { net: number; held: number | null; verdict: SignalStats["edge"]["verdict"] },
 ): string {
   if (trades === 0) return "No trade has ended yet.";
-  const holding = held === null ? "" : `; buying and holding ${signed(held)}`;
-  return `${many(trades, "trade")}: ${signed(net)} after costs${holding}. ${VERDICTS[verdict]}.`;
+  const holding = held === null ? "" : `; buying and holding ${formatSignedPercent(held)}`;
+  return `${formatCount(trades, "trade")}: ${formatSignedPercent(net)} after costs${holding}. ${VERDICTS[verdict]}.`;
 }
 
-function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[][] {
+function groupRows<Row>(rows: readonly Row[], getKey: (row: Row) => string): Row[][] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
-    const group = groups.get(keyOf(row));
-    if (group === undefined) groups.set(keyOf(row), [row]);
+    const group = groups.get(getKey(row));
+    if (group === undefined) groups.set(getKey(row), [row]);
     else group.push(row);
   }
   return [...groups.values()];
@@ -290,11 +307,11 @@ function sum(values: readonly number[]): number {
 }
 
 /** Rounded to so many decimals, so that 0.1 + 0.2 is 0.3; never -0. */
-function rounded(value: number, decimals = 10): number {
+function round(value: number, decimals = 10): number {
   return Number(value.toFixed(decimals)) + 0;
 }
 
 /** `null` if there is nothing to divide by. */
 function ratio(over: number, under: number): number | null {
-  return under === 0 || !Number.isFinite(over / under) ? null : rounded(over / under);
+  return under === 0 || !Number.isFinite(over / under) ? null : round(over / under);
 }

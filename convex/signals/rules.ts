@@ -1,19 +1,19 @@
-import { DAY, dayOf, HOUR, MINUTE } from "../lib/time";
+import { DAY, toDay, HOUR, MINUTE } from "../lib/time";
 
 /**
  * The rules of signals: which may be issued, what a trade earns, and to which day and week it belongs. Pure. Prices are
- * USD, `pnlPercent` 1.5 is 1.5 %. A day is written `2026-11-20` (UTC); a week is named by its Monday.
+ * USD, `computePnlPercent` 1.5 is 1.5 %. A day is written `2026-11-20` (UTC); a week is named by its Monday.
  */
 
-export const TOKENS = ["BTC", "ETH"] as const;
-export type Token = (typeof TOKENS)[number];
-export type Direction = "BUY" | "SELL" | "HOLD";
+export const SIGNAL_TOKENS = ["BTC", "ETH"] as const;
+export type Token = (typeof SIGNAL_TOKENS)[number];
+export type SignalDirection = "BUY" | "SELL" | "HOLD";
 
 /** A signal expires this long after its issue. Later prices do not count. */
 export const LIFETIME_MS = 6 * HOUR;
 
 /** A model is shown this many hours of the market. */
-export const HOURS = 48;
+export const PROMPT_HOURS = 48;
 
 /** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
 export const MAX_ENTRY_DISTANCE = 0.005;
@@ -30,8 +30,8 @@ const MIN_STOP_DISTANCE = 0.0015;
 /** A tolerance, because ratios of decimals are not exact. */
 const HAIR = 1e-9;
 
-export type Levels = {
-  signal: Direction;
+export type SignalLevels = {
+  signal: SignalDirection;
   entry: number;
   /** The first and the second target and the stop; `null` for HOLD. */
   tp1: number | null;
@@ -41,13 +41,13 @@ export type Levels = {
 
 /** What a model proposes; and that without its words. */
 export type Proposal = Stated & { reasoning: string };
-export type Stated = Levels & { confidence: number };
+export type Stated = SignalLevels & { confidence: number };
 
 /** The levels of a signal that takes a position. */
 export type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
 
 /** `null` for a HOLD. */
-export function positionOf({ signal, entry, tp1, sl }: Omit<Levels, "tp2">): Position | null {
+export function toPosition({ signal, entry, tp1, sl }: Omit<SignalLevels, "tp2">): Position | null {
   return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
 }
 
@@ -60,7 +60,7 @@ export type Market = {
 };
 
 /** What is wrong with a proposed signal in this market, for the model to mend; `null` if it may be issued. */
-export function problemsOf(proposal: Stated, market: Market): string | null {
+export function findProposalProblems(proposal: Stated, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
   const isPercent = Number.isInteger(confidence) && confidence >= 0 && confidence <= 100;
@@ -74,7 +74,7 @@ export function problemsOf(proposal: Stated, market: Market): string | null {
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-function levelProblems({ signal, entry, tp1, tp2, sl }: Levels, { costBps }: Market): string[] {
+function levelProblems({ signal, entry, tp1, tp2, sl }: SignalLevels, { costBps }: Market): string[] {
   if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
   const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
   const side = signal === "BUY" ? 1 : -1;
@@ -107,10 +107,10 @@ function levelProblems({ signal, entry, tp1, tp2, sl }: Levels, { costBps }: Mar
  * Why a proposal whose levels are right is no trade: its own confidence does not earn its costs. `null` if it does, and
  * for a HOLD.
  */
-export function shortfallOf(proposal: Stated, { priceUsd, costBps }: Market): string | null {
-  const position = positionOf({ ...proposal, entry: priceUsd });
+export function findShortfall(proposal: Stated, { priceUsd, costBps }: Market): string | null {
+  const position = toPosition({ ...proposal, entry: priceUsd });
   if (position === null) return null;
-  const needed = 100 * breakEvenOf(position, costBps);
+  const needed = 100 * computeBreakEven(position, costBps);
   if (proposal.confidence >= needed - HAIR) return null;
   return `its confidence of ${proposal.confidence} % is below the ${needed.toFixed(1)} % from which these levels earn their costs`;
 }
@@ -119,35 +119,35 @@ export function shortfallOf(proposal: Stated, { priceUsd, costBps }: Market): st
  * The proposal as it is issued: entered at the measured price, no matter which entry the model named; without a position
  * if it is below its own break-even.
  */
-export function entered<Given extends Proposal>(proposal: Given, market: Market): Given {
+export function enterProposal<Given extends Proposal>(proposal: Given, market: Market): Given {
   const entry = market.priceUsd;
-  const shortfall = shortfallOf(proposal, market);
+  const shortfall = findShortfall(proposal, market);
   if (shortfall === null) return { ...proposal, entry };
   const reasoning = `No position: the model proposed a ${proposal.signal}, but ${shortfall}. ${proposal.reasoning}`;
   return { ...proposal, entry, signal: "HOLD", tp1: null, tp2: null, sl: null, reasoning };
 }
 
 /** The result of a position from entry to exit, in percent to six decimals and before costs; `null` for HOLD, which takes none. */
-export function pnlPercent(signal: Direction, entry: number, exit: number): number | null {
+export function computePnlPercent(signal: SignalDirection, entry: number, exit: number): number | null {
   if (signal === "HOLD") return null;
   const change = (exit / entry - 1) * 100;
   return Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
 }
 
 /** A result after the costs of getting in and out. */
-export function afterCosts(pnl: number, costBps: number): number {
+export function subtractCosts(pnl: number, costBps: number): number {
   return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
 
 /** The mean score between stop (0) and tp1 (1) of a price without direction; at most 1 / (1 + 0.8) by the rules of issue. */
-export function chanceOf({ entry, tp1, sl }: Position): number {
+export function computeChance({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
 /** What a trade has to score on average to earn its costs: its chance, and the costs as a share of the way from stop to target. */
-export function breakEvenOf(position: Position, costBps: number): number {
+export function computeBreakEven(position: Position, costBps: number): number {
   const { entry, tp1, sl } = position;
-  return chanceOf(position) + ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
+  return computeChance(position) + ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
 /** The day's signals are issued from this hour on; a run before it is late for the day before. */
@@ -155,16 +155,16 @@ const ISSUE_HOUR = 8;
 /** A week's recap is due this long after the week began: Sunday 23:55. */
 const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
 
-export function dayStart(day: string): number {
+export function getDayStart(day: string): number {
   return Date.parse(`${day}T00:00:00.000Z`);
 }
 
-export function dayAfter(day: string, days = 1): string {
-  return dayOf(dayStart(day) + days * DAY);
+export function getDayAfter(day: string, days = 1): string {
+  return toDay(getDayStart(day) + days * DAY);
 }
 
 /** `BTC-2026-11-20`: a token has one signal a day. */
-export function signalId({ token, day }: { token: string; day: string }): string {
+export function toSignalId({ token, day }: { token: string; day: string }): string {
   return `${token}-${day}`;
 }
 
@@ -180,16 +180,16 @@ export function nextIssueAt(epochMs: number): number {
 }
 
 /** The seven days from a Monday on. */
-export function daysOfWeek(week: string): string[] {
-  return Array.from({ length: 7 }, (_, index) => dayAfter(week, index));
+export function listDaysOfWeek(week: string): string[] {
+  return Array.from({ length: 7 }, (_, index) => getDayAfter(week, index));
 }
 
 /**
  * The latest week whose recap is due: this one from Sunday 23:55 on, otherwise the one before, no matter how late it
  * is.
  */
-export function weekDueAt(epochMs: number): string {
+export function getDueWeek(epochMs: number): string {
   const moment = epochMs - RECAP_AFTER_MS;
   const sinceMonday = (new Date(moment).getUTCDay() + 6) % 7;
-  return dayOf(moment - sinceMonday * DAY);
+  return toDay(moment - sinceMonday * DAY);
 }

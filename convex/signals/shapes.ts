@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { absentWhenEmpty, symbolOf } from "../lib/http/input";
-import { symbolIn } from "../lib/money/coins";
-import { TOKENS } from "./rules";
+import { optionalUnlessBlank, oneOfSymbols } from "../platform/http/input";
+import { resolveSymbol } from "../lib/money/coins";
+import { SIGNAL_TOKENS } from "./rules";
 
 /** What callers see of signals. Percentages are numbers: 1.5 is 1.5 %. Figures are rounded to ten decimals. */
 
@@ -11,7 +11,7 @@ const share = z.number().min(0).max(100);
 
 export const publicSignal = z.object({
   id: z.string().describe("Token and UTC day, such as BTC-2026-11-20, for /signals/{id}"),
-  token: z.enum(TOKENS),
+  token: z.enum(SIGNAL_TOKENS),
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),
   entry: z.number().describe("USD: the measured price at issue"),
@@ -48,8 +48,8 @@ export const publicSignal = z.object({
 export type PublicSignal = z.output<typeof publicSignal>;
 
 /** A token that has signals; left out for all of them. */
-export const signalToken = absentWhenEmpty(
-  symbolOf(TOKENS, "must be BTC or ETH; leave it out for both", symbolIn),
+export const signalToken = optionalUnlessBlank(
+  oneOfSymbols(SIGNAL_TOKENS, "must be BTC or ETH; leave it out for both", resolveSymbol),
 ).describe("BTC or ETH, in any case, or by name; omit for both.");
 
 const result = z.object({
@@ -126,7 +126,7 @@ export const signalStats = z.object({
 export type SignalStats = z.output<typeof signalStats>;
 
 /** The results of a few signals: of a day, of a week. */
-export const standing = z.object({
+export const signalTotals = z.object({
   wins: z.number(),
   losses: z.number(),
   expired: z.number(),
@@ -136,7 +136,7 @@ export const standing = z.object({
   totalPnlPercent: z.number(),
   totalAfterCostsPercent: z.number(),
 });
-export type Standing = z.output<typeof standing>;
+export type SignalTotals = z.output<typeof signalTotals>;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 export const chainHead = z.object({ sequence: z.int().positive(), hash });

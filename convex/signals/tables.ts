@@ -1,13 +1,13 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import type { RecordsOf } from "../lib/records";
+import type { RecordsOf } from "../platform/records";
 import { vPriceSource } from "../market/tables";
 import { vRecord } from "./validators";
 
 export const vToken = literals("BTC", "ETH");
 
-export const vOutcome = v.object({
+export const vSignalOutcome = v.object({
   status: literals("WIN", "LOSS", "EXPIRED"),
   /** USD: the level touched, or the price at expiry, never beyond a level; `null` if no price was known. */
   exitPrice: v.union(v.number(), v.null()),
@@ -18,7 +18,7 @@ export const vOutcome = v.object({
   /** Minutes from the issue to the end that no candle covers. */
   gapMinutes: v.number(),
 });
-export type Outcome = Infer<typeof vOutcome>;
+export type SignalOutcome = Infer<typeof vSignalOutcome>;
 
 /** What is known when a signal is issued. */
 export const vIssue = v.object({
@@ -53,15 +53,15 @@ const vIssued = vIssue.extend({
 export type Issued = Infer<typeof vIssued>;
 
 export const vSignal = vIssued.extend({
-  status: v.union(v.literal("PENDING"), vOutcome.fields.status),
-  ...vOutcome.omit("status").partial().fields,
+  status: v.union(v.literal("PENDING"), vSignalOutcome.fields.status),
+  ...vSignalOutcome.omit("status").partial().fields,
 });
 export type Signal = Infer<typeof vSignal>;
 
 export const vHead = v.object({ sequence: v.number(), hash: v.string() });
 export type Head = Infer<typeof vHead>;
 
-export const vEvent = vHead.extend({
+export const vSignalEvent = vHead.extend({
   kind: literals("issued", "closed", "none"),
   token: vToken,
   day: v.string(),
@@ -87,7 +87,9 @@ export const signalTables = {
    * The tamper-evident record, an append-only chain: a signal was issued, it was closed, or a token got none on a day.
    * Written by `signals/chain` in the mutation that makes the change; it notes the anchors, too. Kept.
    */
-  signalEvents: defineTable(vEvent).index("by_sequence", ["sequence"]).index("by_day", ["day", "token"]),
+  signalEvents: defineTable(vSignalEvent)
+    .index("by_sequence", ["sequence"])
+    .index("by_day", ["day", "token"]),
 
   /**
    * A week's recap is written once, by `signals/history`; the record of all signals, one row, is computed anew whenever one

@@ -2,12 +2,12 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery } from "../_generated/server";
-import { change, cron } from "../lib/changes";
+import { defineMutation, defineCron } from "../platform/changes";
 import { HOUR, MINUTE } from "../lib/time";
 import type { Candle } from "../providers/data/coinbase";
-import { closeSignal, signalIn } from "./model";
-import { LIFETIME_MS, pnlPercent, positionOf, type Levels } from "./rules";
-import { vOutcome, vSignal, type Outcome, type Signal } from "./tables";
+import { closeSignal, toSignal } from "./model";
+import { LIFETIME_MS, computePnlPercent, toPosition, type SignalLevels } from "./rules";
+import { vSignalOutcome, vSignal, type SignalOutcome, type Signal } from "./tables";
 
 /**
  * The outcome tracker, the one place where it is decided how a signal ends. Each look walks a signal's whole life along
@@ -23,15 +23,15 @@ import { vOutcome, vSignal, type Outcome, type Signal } from "./tables";
 /** How many open signals one look takes up, oldest first: a token has one a day, which lives for hours. */
 const BATCH = 20;
 
-export const track = cron("track signal outcomes", async (ctx) => {
+export const track = defineCron("track signal outcomes", async (ctx) => {
   const open = await ctx.db
     .query("signals")
     .withIndex("by_status", (q) => q.eq("status", "PENDING"))
     .first();
-  if (open !== null) await ctx.scheduler.runAfter(0, internal.signals.actions.look, {});
+  if (open !== null) await ctx.scheduler.runAfter(0, internal.signals.actions.trackSignals, {});
 });
 
-export const open = internalQuery({
+export const listOpenSignals = internalQuery({
   args: {},
   returns: v.array(v.object({ id: v.id("signals"), signal: vSignal })),
   handler: async (ctx): Promise<{ id: Id<"signals">; signal: Signal }[]> => {
@@ -39,15 +39,18 @@ export const open = internalQuery({
       .query("signals")
       .withIndex("by_status", (q) => q.eq("status", "PENDING"))
       .take(BATCH);
-    return rows.map((row) => ({ id: row._id, signal: signalIn(row) }));
+    return rows.map((row) => ({ id: row._id, signal: toSignal(row) }));
   },
 });
 
 /** Ends a signal, once. */
-export const close = change({ id: v.id("signals"), outcome: vOutcome }, async (ctx, { id, outcome }) => {
-  const row = await ctx.db.get("signals", id);
-  if (row?.status === "PENDING") await closeSignal(ctx, row, outcome);
-});
+export const close = defineMutation(
+  { id: v.id("signals"), outcome: vSignalOutcome },
+  async (ctx, { id, outcome }) => {
+    const row = await ctx.db.get("signals", id);
+    if (row?.status === "PENDING") await closeSignal(ctx, row, outcome);
+  },
+);
 
 /** Missing candles may only be late: an outcome without them waits for them this long. */
 const PATIENCE_MS = 2 * HOUR;
@@ -58,11 +61,11 @@ const STALE_MS = 10 * MINUTE;
 
 /** A candle of one minute. */
 export type Minute = Omit<Candle, "volume">;
-type Life = Levels & { generatedAt: number; expiresAt: number };
-type End = Pick<Outcome, "status" | "exitPrice" | "closedAt">;
+type Life = SignalLevels & { generatedAt: number; expiresAt: number };
+type End = Pick<SignalOutcome, "status" | "exitPrice" | "closedAt">;
 
 /** How a signal ends; `null` while it is open. @param seen The known candles of its life, in any order. */
-export function outcomeOf(signal: Life, seen: readonly Minute[], now: number): Outcome | null {
+export function computeOutcome(signal: Life, seen: readonly Minute[], now: number): SignalOutcome | null {
   const path = seen.toSorted((a, b) => a.openedAt - b.openedAt);
   const end = firstTouch(signal, path) ?? (now < signal.expiresAt ? null : expiry(signal, path));
   if (end === null) return null;
@@ -71,13 +74,13 @@ export function outcomeOf(signal: Life, seen: readonly Minute[], now: number): O
   const isFinal =
     end.exitPrice === null ? now - generatedAt > UNPRICED_MS : now >= end.closedAt + PATIENCE_MS;
   if (gapMinutes > 0 && !isFinal) return null;
-  const result = end.exitPrice === null ? null : pnlPercent(signal.signal, entry, end.exitPrice);
+  const result = end.exitPrice === null ? null : computePnlPercent(signal.signal, entry, end.exitPrice);
   return { ...end, pnlPercent: result, gapMinutes };
 }
 
 function firstTouch(life: Life, path: readonly Minute[]): End | null {
   const { generatedAt, expiresAt } = life;
-  const position = positionOf(life);
+  const position = toPosition(life);
   if (position === null) return null;
   const { tp1, sl } = position;
   const side = position.signal === "BUY" ? 1 : -1;
@@ -107,16 +110,16 @@ function expiry(life: Life, path: readonly Minute[]): End {
   }
   const expired = { status: "EXPIRED", closedAt: expiresAt } as const;
   if (last.at < expiresAt - STALE_MS) return { ...expired, exitPrice: null };
-  const { tp1, sl } = positionOf(life) ?? { tp1: -Infinity, sl: Infinity };
+  const { tp1, sl } = toPosition(life) ?? { tp1: -Infinity, sl: Infinity };
   const exitPrice = Math.min(Math.max(last.price, Math.min(tp1, sl)), Math.max(tp1, sl));
   return { ...expired, exitPrice };
 }
 
 /** The minutes from one moment to another, with those in which they lie, that no candle covers. */
 function missingMinutes(path: readonly Minute[], from: number, to: number): number {
-  const first = minuteOf(from);
-  const known = path.filter(({ openedAt }) => openedAt >= first && openedAt <= to);
-  return (minuteOf(to) - first) / MINUTE + 1 - known.length;
+  const first = toMinute(from);
+  const knownMinutes = path.filter(({ openedAt }) => openedAt >= first && openedAt <= to);
+  return (toMinute(to) - first) / MINUTE + 1 - knownMinutes.length;
 }
 
-const minuteOf = (at: number) => Math.floor(at / MINUTE) * MINUTE;
+const toMinute = (at: number) => Math.floor(at / MINUTE) * MINUTE;

@@ -3,14 +3,13 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { changeRules, requireSetter, requireUser } from "../accounts/model";
-import { allListed } from "../accounts/keys";
-import { vListed } from "../accounts/tables";
-import { authorById, authorsOf, openProof } from "./authors";
+import { changeRules, requireSetter, requireUser } from "../identity/model";
+import { listRecipients } from "../identity/model";
+import { vListed } from "../identity/tables";
+import { findAuthor, listAuthors, openProof } from "./authors";
 import { socialTables } from "./tables";
 
 /** Social trading in the web application. Every function concerns only the signed-in user. */
-
 const vAuthor = socialTables.socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
 
 /**
@@ -39,8 +38,8 @@ export const settings = query({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     return {
-      authors: (await authorsOf(ctx, userId)).map((row) => parse(vAuthor, row)),
-      recipients: await allListed(ctx, userId),
+      authors: (await listAuthors(ctx, userId)).map((row) => parse(vAuthor, row)),
+      recipients: await listRecipients(ctx, userId),
     };
   },
 });
@@ -71,7 +70,7 @@ export const unlink = mutation({
 
 async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socialAuthors">> {
   const { userId } = await requireUser(ctx);
-  const author = await authorById(ctx, authorId);
+  const author = await findAuthor(ctx, authorId);
   if (author?.userId === userId) return author;
   throw new AppError("not_found", "This account is not linked to this user");
 }

@@ -2,12 +2,12 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { microUsd } from "../lib/money/amounts";
-import { rowsBy } from "../lib/records";
-import { sha256Hex } from "../lib/security/crypto";
+import { toMicroUsd } from "../lib/money/amounts";
+import { queryBy } from "../platform/records";
+import { sha256Hex } from "../lib/crypto";
 import { MINUTE } from "../lib/time";
-import { codeByHash, newCode, replaceCode } from "../messenger/model";
-import { ownerOf } from "../accounts/model";
+import { findCodeByHash, createCodeText, replaceCode } from "../messenger/model";
+import { findOwner } from "../identity/model";
 
 /**
  * Linked authors, and how much their mentions may move. That an account of the network is the user's is
@@ -21,16 +21,16 @@ const MAX_AUTHORS = 5;
  * The most that a mention moves, and that all of a user's move in 24 hours, in micro-USD. Swaps count with all that they
  * sell, not with what they may lose as others do (`wallets/orders/limits`): a post is a weak authorisation for a trade, as anybody who takes over the account can write one.
  */
-export const [MOST_A_TRADE, MOST_A_DAY] = [microUsd("100"), microUsd("300")];
+export const [MOST_A_TRADE, MOST_A_DAY] = [toMicroUsd("100"), toMicroUsd("300")];
 
 /** The linked author of an account of the network, or `null`. */
-export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"socialAuthors"> | null> {
+export async function findAuthor(ctx: QueryCtx, authorId: string): Promise<Doc<"socialAuthors"> | null> {
   return getOneFrom(ctx.db, "socialAuthors", "by_authorId", authorId);
 }
 
 /** The accounts that a user has proved, oldest first. */
-export async function authorsOf(ctx: QueryCtx, userId: string): Promise<Doc<"socialAuthors">[]> {
-  return rowsBy(ctx.db.query("socialAuthors"), "userId", userId).take(MAX_AUTHORS);
+export async function listAuthors(ctx: QueryCtx, userId: string): Promise<Doc<"socialAuthors">[]> {
+  return queryBy(ctx.db.query("socialAuthors"), "userId", userId).take(MAX_AUTHORS);
 }
 
 const CODE_MS = 15 * MINUTE;
@@ -44,14 +44,14 @@ export async function openProof(
   handle: string,
   now: number,
 ): Promise<{ code: string; expiresAt: number }> {
-  if ((await authorsOf(ctx, userId)).length >= MAX_AUTHORS) {
+  if ((await listAuthors(ctx, userId)).length >= MAX_AUTHORS) {
     throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
   }
   // 60 random bits.
-  const code = (newCode(12).match(/.{4}/g) ?? []).join("-");
+  const code = (createCodeText(12).match(/.{4}/g) ?? []).join("-");
   const expiresAt = now + CODE_MS;
-  const proof = { kind: "proof", userId, handle: handle.toLowerCase() } as const;
-  await replaceCode(ctx, { ...proof, codeHash: hashOf(code), expiresAt });
+  const proofCode = { kind: "proof", userId, handle: handle.toLowerCase() } as const;
+  await replaceCode(ctx, { ...proofCode, codeHash: hashProofCode(code), expiresAt });
   return { code, expiresAt };
 }
 
@@ -68,12 +68,13 @@ export async function redeemProof(
   const { authorId, authorHandle: handle, text } = mention;
   if (handle === undefined) return null;
   for (const [code] of Array.from(text.matchAll(CODE)).slice(0, 3)) {
-    const proof = await codeByHash(ctx, "proof", hashOf(code));
-    if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
-    await ctx.db.delete("codes", proof._id);
-    const { userId } = proof;
+    const proofCode = await findCodeByHash(ctx, "proof", hashProofCode(code));
+    if (proofCode === null || proofCode.expiresAt < now || proofCode.handle !== handle.toLowerCase())
+      continue;
+    await ctx.db.delete("codes", proofCode._id);
+    const { userId } = proofCode;
     // The user may have claimed another userId since; then this one belongs to nobody.
-    if ((await ownerOf(ctx, userId)) === null) continue;
+    if ((await findOwner(ctx, userId)) === null) continue;
     return { userId, earlier: await link(ctx, { authorId, handle, userId }, now) };
   }
   return null;
@@ -85,7 +86,7 @@ async function link(
   author: { authorId: string; handle: string; userId: string },
   now: number,
 ): Promise<string | null> {
-  const present = await authorById(ctx, author.authorId);
+  const present = await findAuthor(ctx, author.authorId);
   if (present !== null && present.userId === author.userId) {
     await ctx.db.patch("socialAuthors", present._id, { handle: author.handle });
     return null;
@@ -95,6 +96,6 @@ async function link(
   return present?.userId ?? null;
 }
 
-function hashOf(code: string): string {
+function hashProofCode(code: string): string {
   return sha256Hex(`social proof:${code.toUpperCase()}`);
 }

@@ -1,8 +1,8 @@
 import type { Doc } from "../_generated/dataModel";
 import { formatUnits } from "../lib/money/amounts";
 import type { Paragraph } from "../messenger/format";
-import { EXPLORER, soldBy } from "../wallets/model";
-import { TOKENS } from "../wallets/tokens";
+import { EXPLORER, outgoing } from "../wallets/model";
+import { WALLET_TOKENS } from "../wallets/tokens";
 import type { MentionStatus } from "./tables";
 
 /** The messenger's cards about mentions. */
@@ -13,7 +13,7 @@ const TITLES: Record<Exclude<MentionStatus, "pending">, string> = {
   ignored: "ℹ️ Your mention was not executed",
 };
 
-export function mentionCard(
+export function buildMentionCard(
   { authorHandle, authorId, tweetId }: Doc<"mentions">,
   end: { status: Exclude<MentionStatus, "pending">; reason: string | undefined },
   trade: Doc<"orders"> | null,
@@ -29,13 +29,13 @@ export function mentionCard(
 
 function tradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
   if (request.kind !== "send" && request.kind !== "swap") return [];
-  const { token, amount } = soldBy(request);
-  const given = `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
+  const { token, amount } = outgoing(request);
+  const given = `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
   const to = request.kind === "send" ? request.toAddress : request.toToken;
   return [[{ bold: action }, ` · ${given} → ${to}`]];
 }
 
-export function linkedCard(handle: string): Paragraph[] {
+export function buildAuthorLinkedCard(handle: string): Paragraph[] {
   return [
     [{ bold: `🔗 @${handle} is linked` }],
     ["Its mentions move nothing until you switch social trading on in the web application."],
@@ -43,7 +43,7 @@ export function linkedCard(handle: string): Paragraph[] {
 }
 
 /** For the user who had the account before. */
-export function movedCard(handle: string): Paragraph[] {
+export function buildMovedCard(handle: string): Paragraph[] {
   return [
     [{ bold: `⚠️ @${handle} is no longer linked to you` }],
     ["Somebody else has proved that the account is theirs. Its mentions move nothing of yours from now on."],

@@ -1,6 +1,6 @@
-import { microUsd } from "../lib/money/amounts";
-import { withoutTrailing } from "../lib/text/strings";
-import { TOKENS, type Symbol } from "../wallets/tokens";
+import { toMicroUsd } from "../lib/money/amounts";
+import { trimTrailing } from "../lib/text/strings";
+import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 
 /**
  * Reads the author's own words by code alone. A post is a command only if every word belongs to one: posts that talk to
@@ -9,7 +9,7 @@ import { TOKENS, type Symbol } from "../wallets/tokens";
 
 type Unit = Symbol | "USD";
 
-export type Command = {
+export type TradeCommand = {
   action: "buy" | "sell" | "swap" | "send";
   fromToken: Symbol;
   /** `null` for a send. */
@@ -22,8 +22,8 @@ export type Command = {
 };
 
 /** What a post says, and how certain that is: an order as such, one with polite words around it, or anything else. */
-export type Reading = { confidence: number } & (
-  | { kind: "command"; command: Command }
+export type PostReading = { confidence: number } & (
+  | { kind: "command"; command: TradeCommand }
   | { kind: "none"; reason: string }
 );
 const CERTAIN = { exact: 0.95, polite: 0.85, none: 0.4 } as const;
@@ -31,7 +31,7 @@ const CERTAIN = { exact: 0.95, polite: 0.85, none: 0.4 } as const;
 /** A command takes a few words; a longer post is not one. */
 const MAX_LENGTH = 1_000;
 
-const ACTIONS = new Map<string, Command["action"]>([
+const ACTIONS = new Map<string, TradeCommand["action"]>([
   ["buy", "buy"],
   ["purchase", "buy"],
   ["sell", "sell"],
@@ -79,37 +79,37 @@ const BEHIND_VERB = new Map<string, readonly string[]>([
 ]);
 
 /** Reads a post; if it is not a command, the reason is meant for its author. */
-export function readCommand(text: string): Reading {
+export function readCommand(text: string): PostReading {
   if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
   // A raised, circled or broken number would become another one, and an ellipsis means that something is missing.
   if (/\p{No}/u.test(text)) return none("The post has a number that is not a plain one");
   const plain = text.normalize("NFKC");
   if (plain.includes("..")) return none("The post does not end where its text does");
-  const words: string[] = [];
+  const tokens: string[] = [];
   let isPolite = false;
   for (const raw of plain.split(/\s+/)) {
-    const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(words.at(-1) ?? "") === true;
-    const word = behind ? "" : wordOf(raw);
+    const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(tokens.at(-1) ?? "") === true;
+    const word = behind ? "" : parseWord(raw);
     if (word === null) return none("The post says more than a plain trade command");
-    if (word !== "") words.push(...word.split(" "));
+    if (word !== "") tokens.push(...word.split(" "));
     else isPolite ||= behind || /[\p{L}\p{S}]/u.test(raw.replace(/^[@#].*|^https?:.*/, ""));
   }
-  const verbs = words.filter((word) => word.startsWith("do:"));
+  const verbs = tokens.filter((word) => word.startsWith("do:"));
   if (verbs.length !== 1) return none("The post does not name exactly one of buy, sell, swap and send");
-  if (words.filter((word) => word.startsWith("amount:")).length !== 1) {
+  if (tokens.filter((word) => word.startsWith("amount:")).length !== 1) {
     return none("The post does not name exactly one amount");
   }
-  const reading = compose(words.join(" "));
+  const reading = compose(tokens.join(" "));
   return reading.kind === "command" && isPolite ? { ...reading, confidence: CERTAIN.polite } : reading;
 }
 
-function none(reason: string): Reading {
+function none(reason: string): PostReading {
   return { kind: "none", confidence: CERTAIN.none, reason };
 }
 
 /** A word in the grammar's spelling, `""` for a meaningless one, `null` for one that no command has. */
-function wordOf(raw: string): string | null {
-  const bare = withoutTrailing(raw, ".,!;:");
+function parseWord(raw: string): string | null {
+  const bare = trimTrailing(raw, ".,!;:");
   if (bare === "" || HANDLE.test(bare) || OWN_LINK.test(bare) || PICTOGRAM.test(bare)) return "";
   if (ADDRESS.test(bare)) return `at:${bare}`;
   const word = bare.toLowerCase();
@@ -129,32 +129,32 @@ function amountWords(word: string): string | null {
   if (parts === null) return null;
   const [, before = "", number = "", behind = "", suffix = ""] = parts;
   const unit = before + behind === "" ? "" : "USD";
-  const named = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : SYMBOLS.get(suffix);
-  if (named === undefined || (unit !== "" && named !== "" && named !== unit)) return null;
-  const amount = canonicalAmount(number.replaceAll(",", ""));
+  const unitName = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : SYMBOLS.get(suffix);
+  if (unitName === undefined || (unit !== "" && unitName !== "" && unitName !== unit)) return null;
+  const amount = toCanonicalAmount(number.replaceAll(",", ""));
   if (amount === null) return null;
-  return unit + named === "" ? `amount:${amount}` : `amount:${amount} token:${unit || named}`;
+  return unit + unitName === "" ? `amount:${amount}` : `amount:${amount} token:${unit || unitName}`;
 }
 
 /** A decimal in its canonical form, without idle zeros; `null` for zero and for anything but a plain decimal. */
-export function canonicalAmount(text: string): string | null {
+export function toCanonicalAmount(text: string): string | null {
   const parts = /^(\d*)(?:\.(\d*))?$/.exec(text);
   if (parts === null) return null;
   const whole = (parts[1] ?? "").replace(/^0+/, "");
-  const fraction = withoutTrailing(parts[2] ?? "", "0");
+  const fraction = trimTrailing(parts[2] ?? "", "0");
   if (whole === "" && fraction === "") return null;
   return fraction === "" ? whole : `${whole || "0"}.${fraction}`;
 }
 
-const amountOf = (units: string) => String.raw`amount:(?<amount>\S+) token:(?<unit>${units})`;
-const AMOUNT = amountOf(String.raw`\w+`);
-const USD_AMOUNT = amountOf("USD");
-const STABLE_AMOUNT = amountOf("USDC|USDT|DAI");
+const buildAmountPattern = (units: string) => String.raw`amount:(?<amount>\S+) token:(?<unit>${units})`;
+const AMOUNT = buildAmountPattern(String.raw`\w+`);
+const USD_AMOUNT = buildAmountPattern("USD");
+const STABLE_AMOUNT = buildAmountPattern("USDC|USDT|DAI");
 const PAYING = String.raw`(?: (?:with|using|from|for) token:(?<from>ETH|USDC|USDT|DAI|WETH))?`;
 const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WETH)`;
 
 /** The sentences of commands. A token after the amount's unit is the token of the amount. */
-const SENTENCES: Record<Command["action"], readonly RegExp[]> = {
+const SENTENCES: Record<TradeCommand["action"], readonly RegExp[]> = {
   buy: [
     sentence(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
     // Without `of`, only dollars and their equivalents are certain to be the price.
@@ -176,27 +176,30 @@ function sentence(pattern: string): RegExp {
   return new RegExp(`^${pattern}$`);
 }
 
-function compose(words: string): Reading {
+function compose(words: string): PostReading {
   for (const [action, sentences] of Object.entries(SENTENCES)) {
     for (const pattern of sentences) {
       const found = pattern.exec(words)?.groups;
-      if (found !== undefined && isAction(action)) return commandOf(action, found);
+      if (found !== undefined && isAction(action)) return buildCommand(action, found);
     }
   }
   return none("The post does not read as a trade command, such as: buy 10 USD of ETH");
 }
 
-function isAction(word: string): word is Command["action"] {
+function isAction(word: string): word is TradeCommand["action"] {
   return Object.hasOwn(SENTENCES, word);
 }
 
-function commandOf(action: Command["action"], found: Record<string, string | undefined>): Reading {
+function buildCommand(
+  action: TradeCommand["action"],
+  found: Record<string, string | undefined>,
+): PostReading {
   const amount = found.amount ?? "";
-  const unit = unitOf(found.unit);
+  const unit = parseUnit(found.unit);
   if (unit === null) return none("The post does not say which token the amount is in");
   const coin = unit === "USD" ? null : unit;
-  const [from, to] = [tokenOf(found.from), tokenOf(found.to)];
-  const sides = sidesOf(action, coin, from, to);
+  const [from, to] = [parseToken(found.from), parseToken(found.to)];
+  const sides = chooseSides(action, coin, from, to);
   if (sides === null) return none("The post does not say which token is given and which is taken");
   // An amount is of the given or of the bought token; any other would need a second price.
   const sound = coin === null || coin === sides.fromToken || (action === "buy" && coin === sides.toToken);
@@ -208,12 +211,12 @@ function commandOf(action: Command["action"], found: Record<string, string | und
 }
 
 /** Buying pays with USDC and selling yields USDC, unless the post says otherwise. */
-function sidesOf(
-  action: Command["action"],
+function chooseSides(
+  action: TradeCommand["action"],
   coin: Symbol | null,
   from: Symbol | null,
   to: Symbol | null,
-): Pick<Command, "fromToken" | "toToken"> | null {
+): Pick<TradeCommand, "fromToken" | "toToken"> | null {
   if (action === "buy" && to === null)
     return coin === null ? null : { fromToken: from ?? "USDC", toToken: coin };
   if (action === "buy") return { fromToken: from ?? coin ?? "USDC", toToken: to };
@@ -222,16 +225,16 @@ function sidesOf(
   return { fromToken: given, toToken: action === "sell" ? (to ?? "USDC") : to };
 }
 
-function unitOf(text: string | undefined): Unit | null {
-  return text === "USD" ? "USD" : tokenOf(text);
+function parseUnit(text: string | undefined): Unit | null {
+  return text === "USD" ? "USD" : parseToken(text);
 }
 
-function tokenOf(text: string | undefined): Symbol | null {
+function parseToken(text: string | undefined): Symbol | null {
   return SYMBOLS.get(text?.toLowerCase() ?? "") ?? null;
 }
 
 /** Micro-USD per whole token, from live price feeds. */
-export type Prices = { from: bigint; to: bigint | null };
+export type TokenPrices = { from: bigint; to: bigint | null };
 
 export type Sum = {
   /** In `fromToken`'s smallest unit; rounded down. */
@@ -241,30 +244,30 @@ export type Sum = {
 };
 
 /** Whether the bought token's price is needed, because the author named its amount. */
-export function countsBought({ unit, fromToken, toToken }: Command): boolean {
+export function needsBoughtPrice({ unit, fromToken, toToken }: TradeCommand): boolean {
   return unit !== fromToken && unit === toToken;
 }
 
 /** @returns The given amount, or `null` if it has more digits than its token, or is less than one unit. */
-export function sumOf(command: Command, prices: Prices): Sum | null {
-  const one = 10n ** BigInt(TOKENS[command.fromToken].decimals);
-  const amount = given(command, prices, one);
+export function computeSum(command: TradeCommand, prices: TokenPrices): Sum | null {
+  const one = 10n ** BigInt(WALLET_TOKENS[command.fromToken].decimals);
+  const amount = computeGiven(command, prices, one);
   if (amount === null || amount <= 0n) return null;
   return { amount, value: (amount * prices.from) / one };
 }
 
-function given(command: Command, prices: Prices, one: bigint): bigint | null {
+function computeGiven(command: TradeCommand, prices: TokenPrices, one: bigint): bigint | null {
   const { amount, unit, fromToken } = command;
-  if (unit === fromToken) return unitsOf(amount, fromToken);
-  if (unit === "USD") return hasDecimals(amount, 6) ? (microUsd(amount) * one) / prices.from : null;
-  const bought = unitsOf(amount, unit);
+  if (unit === fromToken) return toUnits(amount, fromToken);
+  if (unit === "USD") return hasDecimals(amount, 6) ? (toMicroUsd(amount) * one) / prices.from : null;
+  const bought = toUnits(amount, unit);
   if (bought === null || prices.to === null) return null;
-  return (bought * prices.to * one) / 10n ** BigInt(TOKENS[unit].decimals) / prices.from;
+  return (bought * prices.to * one) / 10n ** BigInt(WALLET_TOKENS[unit].decimals) / prices.from;
 }
 
 /** A decimal of whole tokens in the token's smallest unit; `null` if it has more decimals than that. */
-export function unitsOf(decimal: string, token: Symbol): bigint | null {
-  const { decimals } = TOKENS[token];
+export function toUnits(decimal: string, token: Symbol): bigint | null {
+  const { decimals } = WALLET_TOKENS[token];
   if (!hasDecimals(decimal, decimals)) return null;
   const [whole = "", fraction = ""] = decimal.split(".");
   return BigInt(whole + fraction.padEnd(decimals, "0"));

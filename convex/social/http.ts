@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { required } from "../lib/env";
+import { getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { deliveryExample, deliveryShape, isSigned, signatureOf } from "./payloads";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { deliveryExample, deliveryShape, isSigned, signText } from "./payloads";
 
 const PATH = "/social/mention";
 
-const challenge: MountedEndpoint = endpoint({
+const challenge: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: PATH,
   summary: "The social network's challenge (CRC): proves that this webhook knows the secret.",
@@ -28,10 +28,10 @@ const challenge: MountedEndpoint = endpoint({
     response_token: z.string().describe("`sha256=` and the HMAC-SHA256 of it under the secret, in base64"),
   }),
   handler: (_ctx, { crc_token: token }) =>
-    Promise.resolve({ response_token: signatureOf(required("SOCIAL_WEBHOOK_SECRET"), token) }),
+    Promise.resolve({ response_token: signText(getRequired("SOCIAL_WEBHOOK_SECRET"), token) }),
 });
 
-const mention: MountedEndpoint = endpoint({
+const mention: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: PATH,
   summary:
@@ -56,14 +56,14 @@ const mention: MountedEndpoint = endpoint({
     ignored: z.int().describe("Repeats, and posts that are not mentions by others."),
   }),
   handler: async (ctx, { post }) => {
-    const isNew = post !== null && (await ctx.runMutation(internal.social.mentions.receive, { post }));
+    const isNew = post !== null && (await ctx.runMutation(internal.social.mentions.storeMention, { post }));
     return { success: true, accepted: isNew ? 1 : 0, ignored: isNew ? 0 : 1 };
   },
 });
 
 /** @throws AppError `not_configured` without a secret; `unauthorized` if the request is not signed with it. */
 function requireSignature(headers: Headers, body: string): void {
-  const secret = required("SOCIAL_WEBHOOK_SECRET");
+  const secret = getRequired("SOCIAL_WEBHOOK_SECRET");
   if (isSigned(headers.get("x-twitter-webhooks-signature"), body, secret)) return;
   throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
 }

@@ -4,33 +4,45 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { change } from "../lib/changes";
-import { isOn, setting } from "../lib/env";
-import { AppError, failureOf, isErrorCode, reasonOf } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
-import { checksummed } from "../lib/money/base";
+import { defineMutation } from "../platform/changes";
+import { isOn, getSetting } from "../lib/env";
+import { AppError, getErrorData, isErrorCode } from "../lib/errors";
+import { explainRefusal } from "../messenger/failures";
+import { charge } from "../platform/limits/charges";
+import { toChecksum } from "../lib/money/base";
 import { formatUnits } from "../lib/money/amounts";
 import { MINUTE, SECOND } from "../lib/time";
-import { cancel, failureHandler, open, underWay, vFailure, vJob, type Job } from "../lib/work";
+import {
+  cancel,
+  buildFailureHandler,
+  enqueueWork,
+  getRunningWork,
+  vFailure,
+  vJob,
+  type Job,
+} from "../platform/work";
 import { enqueueCard } from "../messenger/model";
-import { listedOf } from "../accounts/keys";
+import { findRecipient } from "../identity/model";
 import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";
 import { vSymbol, type UserRequest } from "../wallets/tables";
-import { walletOf } from "../wallets/model";
-import { linkedCard, mentionCard, movedCard } from "./cards";
-import { authorById, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
-import { countsBought, readCommand, sumOf, type Command } from "./commands";
+import { findWallet } from "../wallets/model";
+import { buildAuthorLinkedCard, buildMentionCard, buildMovedCard } from "./cards";
+import { findAuthor, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
+import { needsBoughtPrice, readCommand, computeSum, type TradeCommand } from "./commands";
 import { socialTables, type MentionStatus } from "./tables";
 
 /** The rows of mentions, from their arrival to their end. */
 
 /** The most attempts at a mention: at once, a minute later, and four minutes after that. */
 const ATTEMPTS = 3;
+
 /** Its author no longer wants an order that has waited longer. */
 const PATIENCE_MS = 15 * MINUTE;
 const TOO_LATE = "It could not be executed in time: nothing was moved";
+
 /** A post that arrives later than this, or is repeated later, is not an order. */
 const LATEST_MS = 15 * MINUTE;
+
 /** The epoch of the network's ids: they carry the ms since then above their 22 lowest bits. */
 const FIRST_ID_AT = 1_288_834_974_657n;
 const SLIPPAGE_BPS = 100;
@@ -45,30 +57,30 @@ const vPost = socialTables.mentions.validator.pick(
 );
 
 /** Stores a new post, and schedules its judgement. @returns Whether it was new. */
-export const receive = internalMutation({
+export const storeMention = internalMutation({
   args: { post: vPost },
   returns: v.boolean(),
   handler: async (ctx, { post }) => {
     if ((await getOneFrom(ctx.db, "mentions", "by_tweetId", post.tweetId)) !== null) return false;
     const row = { ...post, receivedAt: Date.now(), status: "pending" as const };
     const mentionId = await ctx.db.insert("mentions", row);
-    await ctx.scheduler.runAfter(0, internal.social.mentions.judge, { mentionId });
+    await ctx.scheduler.runAfter(0, internal.social.mentions.judgeMention, { mentionId });
     return true;
   },
 });
 
 /** Decides what is an order, and starts the work for it. */
-export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
+export const judgeMention = defineMutation({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await hasProved(ctx, row))) return;
-  const author = await authorById(ctx, row.authorId);
+  const author = await findAuthor(ctx, row.authorId);
   const userId = author?.userId;
   await ctx.db.patch("mentions", mentionId, { userId, confidence: readCommand(row.text).confidence });
   const judged = await ctx.db.get("mentions", mentionId);
   if (judged === null || (await agreedOn(ctx, judged)) === null) return;
-  const onFailure = failureHandler(internal.social.mentions.failed, { mentionId });
+  const onFailure = buildFailureHandler(internal.social.mentions.failMention, { mentionId });
   const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, onFailure };
-  await open(ctx, internal.social.desk.carryOut, { mentionId }, terms);
+  await enqueueWork(ctx, internal.social.execution.executeMention, { mentionId }, terms);
 });
 
 /** Whether a mention was its author's proof of an account; then it ends. */
@@ -79,27 +91,27 @@ async function hasProved(ctx: MutationCtx, row: Doc<"mentions">): Promise<boolea
   const { userId, earlier } = proven;
   await ctx.db.patch("mentions", row._id, { userId });
   const handle = row.authorHandle ?? row.authorId;
-  await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
+  await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: buildAuthorLinkedCard(handle) });
   if (earlier !== null)
-    await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
+    await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: buildMovedCard(handle) });
   return true;
 }
 
 /** Identifies one attempt; results of an earlier one change nothing. */
-const vTry = { mentionId: v.id("mentions"), job: vJob };
+const vMentionAttempt = { mentionId: v.id("mentions"), job: vJob };
 
 /** The mention of an attempt; `null` if another attempt has replaced it, or the mention has ended. */
 async function underWayAt(ctx: QueryCtx, { mentionId, job }: { mentionId: Id<"mentions">; job: Job }) {
-  return (await underWay(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
+  return (await getRunningWork(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
 }
 
 /** The live prices that a command needs; `toToken` is `null` unless its price is needed. */
-export const vWanted = v.object({ fromToken: vSymbol, toToken: v.union(vSymbol, v.null()) });
+export const vPriceRequest = v.object({ fromToken: vSymbol, toToken: v.union(vSymbol, v.null()) });
 
 /** Begins an attempt; `null` if there is nothing to execute any more. */
-export const begin = internalMutation({
-  args: vTry,
-  returns: v.union(vWanted, v.null()),
+export const beginMention = internalMutation({
+  args: vMentionAttempt,
+  returns: v.union(vPriceRequest, v.null()),
   handler: async (ctx, one) => {
     const row = await underWayAt(ctx, one);
     const agreed = row === null ? null : await agreedOn(ctx, row);
@@ -109,7 +121,7 @@ export const begin = internalMutation({
       await endMention(ctx, row._id, { status: "ignored", reason: "Too many mentions in a short time" });
       return null;
     }
-    return { fromToken: command.fromToken, toToken: countsBought(command) ? command.toToken : null };
+    return { fromToken: command.fromToken, toToken: needsBoughtPrice(command) ? command.toToken : null };
   },
 });
 
@@ -118,7 +130,7 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
     await charge(ctx, "order", { userId, address: null });
     return false;
   } catch (error) {
-    if (failureOf(error)?.code === "rate_limited") return true;
+    if (getErrorData(error)?.code === "rate_limited") return true;
     throw error;
   }
 }
@@ -129,9 +141,9 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
  * @returns `null` if the trade is not allowed.
  * @throws AppError `invalid_request` beyond a limit in 24 hours.
  */
-export const execute = internalMutation({
+export const openTrade = internalMutation({
   args: {
-    ...vTry,
+    ...vMentionAttempt,
     /** Micro-USD per whole token, digits. */
     fromPrice: v.string(),
     toPrice: v.optional(v.string()),
@@ -145,7 +157,7 @@ export const execute = internalMutation({
     if (row === null || agreed === null) return null;
     const { userId, command, wallet } = agreed;
     const to = toPrice === undefined ? null : BigInt(toPrice);
-    const sum = sumOf(command, { from: BigInt(fromPrice), to });
+    const sum = computeSum(command, { from: BigInt(fromPrice), to });
     if (sum === null || sum.value > MOST_A_TRADE) {
       const reason =
         sum === null
@@ -154,11 +166,11 @@ export const execute = internalMutation({
       await endMention(ctx, mentionId, { status: "ignored", reason });
       return null;
     }
-    const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
+    const onSettled: string = await createFunctionHandle(internal.social.mentions.settleMention);
     const order = await openOrder(ctx, {
       userId,
       walletId: wallet.walletId,
-      request: requestOf(command, sum.amount),
+      request: toOrderRequest(command, sum.amount),
       idempotencyKey: `x:${row.tweetId}`,
       value: sum.value.toString(),
       etherPrice,
@@ -175,16 +187,16 @@ export const execute = internalMutation({
   },
 });
 
-function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): UserRequest {
+function toOrderRequest({ fromToken, toToken, recipient }: TradeCommand, amount: bigint): UserRequest {
   const digits = amount.toString();
   if (toToken !== null)
     return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
-  const toAddress = checksummed(recipient ?? "");
+  const toAddress = toChecksum(recipient ?? "");
   if (toAddress === null) throw new AppError("internal", "A send has no recipient");
   return { kind: "send", token: fromToken, toAddress, amount: digits };
 }
 
-type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
+type Agreed = { userId: string; command: TradeCommand; wallet: Doc<"wallets"> };
 
 /** What the author orders, if they may; otherwise the mention ends, and this is `null`. */
 async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
@@ -193,7 +205,7 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
     await endMention(ctx, row._id, { status, reason });
     return null;
   };
-  const author = await authorById(ctx, row.authorId);
+  const author = await findAuthor(ctx, row.authorId);
   if (author === null || row.userId !== author.userId)
     return end("ignored", "The author's account is not linked to any user");
   const { userId } = author;
@@ -213,24 +225,24 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
     await ctx.db.patch("mentions", row._id, { tradeId });
     return end("ignored", reason);
   }
-  if (!(reading.confidence > Number(setting("SOCIAL_TRADE_CONFIDENCE"))))
+  if (!(reading.confidence > Number(getSetting("SOCIAL_TRADE_CONFIDENCE"))))
     return end("ignored", "It is not certain enough what the post asks for");
   if (isOn("TRADING_PAUSED")) return end("failed", "Sends and swaps are paused");
   const { command } = reading;
   if (command.recipient !== null) {
-    const address = checksummed(command.recipient);
-    const listed = address === null ? null : await listedOf(ctx, userId, address);
+    const address = toChecksum(command.recipient);
+    const listed = address === null ? null : await findRecipient(ctx, userId, address);
     if (listed === null || listed.countsFrom > now)
       return end("ignored", "The recipient is not on the user's list, or not for two hours yet");
   }
-  const wallet = await walletOf(ctx, userId, "custody");
+  const wallet = await findWallet(ctx, userId, "custody");
   return wallet === null
     ? end("failed", "No wallet was found for this user: connect first")
     : { userId, command, wallet };
 }
 
 /** Ends a mention as its trade has ended. */
-export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
+export const settleMention = defineMutation({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   const trade = row?.tradeId === undefined ? null : await ctx.db.get("orders", row.tradeId);
   if (trade === null || !isEnded(trade)) return;
@@ -243,7 +255,7 @@ export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { ment
 });
 
 /** After a failed attempt: the one rule begins another if the failure may pass. A limit of the service is the order's fault. */
-export const failed = change(
+export const failMention = defineMutation(
   { mentionId: v.id("mentions"), ...vFailure },
   async (ctx, { mentionId, error, code, isLast }) => {
     if (!isLast && (code === undefined || code === "upstream")) return;
@@ -251,7 +263,7 @@ export const failed = change(
     if (row === null) return;
     const isKnown = code !== undefined && isErrorCode(code);
     const why = isKnown
-      ? { reason: error, words: reasonOf({ code, message: error }) }
+      ? { reason: error, words: explainRefusal({ code, message: error }) }
       : { reason: "Internal error", words: "Something went wrong on my side." };
     const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
     // A used-up cap is the author's own rule.
@@ -279,6 +291,6 @@ async function endMention(
   await enqueueCard(ctx, {
     userId: row.userId,
     kind: "mention",
-    paragraphs: mentionCard(row, { status, reason: words }, trade),
+    paragraphs: buildMentionCard(row, { status, reason: words }, trade),
   });
 }

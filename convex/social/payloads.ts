@@ -1,20 +1,20 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import type { Doc } from "../_generated/dataModel";
-import { equalBytes, hmacSha256 } from "../lib/security/crypto";
+import { isEqualBytes, hmacSha256 } from "../lib/crypto";
 import { cut } from "../lib/text/strings";
 
 /** The social network's deliveries (developer.x.com, activity events): their signatures, and their posts. Pure. */
 
 /** The signature of a text under the webhook's secret, also the answer to a challenge (CRC): `sha256=` and base64. */
-export function signatureOf(secret: string, text: string): string {
+export function signText(secret: string, text: string): string {
   const mac = hmacSha256(utf8ToBytes(secret), utf8ToBytes(text));
   return `sha256=${btoa(String.fromCharCode(...mac))}`;
 }
 
 /** Whether the header of a webhook's call is the signature of its raw body. */
 export function isSigned(header: string | null, body: string, secret: string): boolean {
-  return equalBytes(utf8ToBytes(header?.trim() ?? ""), utf8ToBytes(signatureOf(secret, body)));
+  return isEqualBytes(utf8ToBytes(header?.trim() ?? ""), utf8ToBytes(signText(secret, body)));
 }
 
 /** A post as it is stored. */
@@ -76,16 +76,16 @@ function postIn({ event_type, filter, payload, includes }: z.output<typeof event
   const parsed = statement.safeParse(payload);
   if (event_type !== "post.mention.create" || !parsed.success) return null;
   const { id: tweetId, author_id: authorId, entities, created_at, ...one } = parsed.data;
-  const own = entities.mentions.find(({ id }) => id === filter.user_id);
-  if (authorId === filter.user_id || own === undefined) return null;
-  const text = cut(decoded(one.note_tweet?.text ?? one.text), MAX_TEXT);
+  const author = entities.mentions.find(({ id }) => id === filter.user_id);
+  if (authorId === filter.user_id || author === undefined) return null;
+  const text = cut(decodeEntities(one.note_tweet?.text ?? one.text), MAX_TEXT);
   const isRetweet = one.referenced_tweets?.some(({ type }) => type === "retweeted") === true;
   if (isRetweet || text === "" || /^\s*RT @\w/.test(text)) return null;
   const authorHandle = includes?.users.find(({ id }) => id === authorId)?.username;
   const postedAt = Date.parse(created_at ?? "");
   // Each version has its own id, and the first may have been executed.
   const isEdited = namesAnother(one.edit_history_tweet_ids, tweetId);
-  const objection = isEdited ? "The post was edited: write a new one" : besides(text, own.username);
+  const objection = isEdited ? "The post was edited: write a new one" : besides(text, author.username);
   return {
     tweetId,
     authorId,
@@ -98,11 +98,11 @@ function postIn({ event_type, filter, payload, includes }: z.output<typeof event
 
 /** Whether a post speaks to somebody else than the service, as a reason; `null` if not. */
 function besides(text: string, own: string | undefined): string | null {
-  const named = new Set(
+  const mentioned = new Set(
     Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
   );
-  if (named.size === 0) return "The post does not name the service's account";
-  const isOthers = named.size > 1 || (own !== undefined && !named.has(own.toLowerCase()));
+  if (mentioned.size === 0) return "The post does not name the service's account";
+  const isOthers = mentioned.size > 1 || (own !== undefined && !mentioned.has(own.toLowerCase()));
   return isOthers ? "The post names another account besides the service's" : null;
 }
 
@@ -113,7 +113,7 @@ function namesAnother(history: unknown, tweetId: string): boolean {
 }
 
 /** Decoded once, with the ampersand last: an author's `&amp;gt;` becomes `&gt;`. */
-function decoded(text: string): string {
+function decodeEntities(text: string): string {
   return text
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")

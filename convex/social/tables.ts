@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { ofUser, type RecordsOf } from "../lib/records";
+import { indexOfUser, type RecordsOf } from "../platform/records";
 
 const vMentionStatus = v.union(
   /** Received; undecided, or its trade is open. */
@@ -66,7 +66,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   // On deletion the links are deleted first, so that no mention moves anything any more.
   socialAuthors: {
     keep: "a user's proof, until they end it",
-    ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "socialAccounts", onDeletion: "go" },
   },
   mentions: {
     keep: {
@@ -75,6 +75,6 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
       aged: (rows, before) =>
         rows.withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before)),
     },
-    ownedBy: { rows: ofUser("by_userId"), section: "mentions", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "mentions", onDeletion: "go" },
   },
 };

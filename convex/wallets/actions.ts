@@ -2,23 +2,23 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { checksummed } from "../lib/money/base";
-import { counted, providerAction } from "../lib/outside/calls";
+import { toChecksum } from "../lib/money/base";
+import { withUsage, defineProviderAction } from "../platform/outside/calls";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
-import { carry as carryOut, check as checkOrder, view } from "./orders/desk";
+import { executeOrder as carryOut, checkOrder, readOrder } from "./orders/execution";
 
 const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing was repaired`;
 
 /** Carries out an order for which nobody may wait: its owner has tapped for it. */
-export const carry = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+export const executeApproved = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
   await carryOut(ctx, orderId, PREPARED_FOR_MS);
 });
 
 /** For the cron. */
-export const check = providerAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await checkOrder(ctx, await view(ctx, orderId));
+export const checkSigned = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  await checkOrder(ctx, await readOrder(ctx, orderId));
 });
 
 /**
@@ -30,8 +30,8 @@ export const check = providerAction({ orderId: v.id("orders") }, async (ctx, { o
 export const repair = internalAction({
   args: { address: v.string() },
   returns: v.object({ mined: v.number(), nextNonce: v.number() }),
-  handler: counted(async (ctx, { address: given }: { address: string }) => {
-    const address = checksummed(given);
+  handler: withUsage(async (ctx, { address: given }: { address: string }) => {
+    const address = toChecksum(given);
     if (address === null) throw new AppError("invalid_request", NO_ACCOUNT);
     const mined = await readMined(address);
     if ((await readMined(address)) !== mined) throw new AppError("upstream", TWO_ANSWERS);

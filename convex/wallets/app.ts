@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
-import { charge } from "../lib/limits/charges";
+import { charge } from "../platform/limits/charges";
 import { vHolding, vWalletKind } from "./tables";
 
 /** Holdings worth less than this in USD are dust. */
@@ -26,14 +26,14 @@ export const view = action({
   args: { showDust: v.optional(v.boolean()) },
   returns: v.array(vWalletView),
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
-    const userId: string = await ctx.runQuery(internal.accounts.access.mine, {});
+    const userId: string = await ctx.runQuery(internal.identity.access.getOwnUserId, {});
     await charge(ctx, "chain", { userId, address: null });
-    const { portfolioOf } = await import("./holdings");
+    const { getPortfolio } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {
-      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
+      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) return [];
       const { address } = wallet;
-      const portfolio = await portfolioOf(ctx, address);
+      const portfolio = await getPortfolio(ctx, address);
       const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
       const balances = holdings.filter(
         ({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD,

@@ -1,25 +1,29 @@
 import type { Infer } from "convex/values";
-import { deadlines } from "../lib/outside/deadlines";
+import { deadlines } from "../platform/outside/deadlines";
 import { log } from "../lib/log";
-import { formatUnits, microUsdOf, usdValue } from "../lib/money/amounts";
-import { counted } from "../lib/outside/calls";
-import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../market/feeds";
+import { formatUnits, valueInMicroUsd, toUsd } from "../lib/money/amounts";
+import { withUsage } from "../platform/outside/calls";
+import { FEED_DECIMALS, listFeedAddresses, computeLivePrices, type FeedName } from "../market/feeds";
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
-import { storedAddress } from "./model";
+import { requireStoredAddress } from "./model";
 import type { vHolding } from "./tables";
-import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
+import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /** Holdings of wallets on the chain, and their value. For actions. */
 
-const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
+const ERC20S = SYMBOLS.filter((symbol) => WALLET_TOKENS[symbol].address !== null);
 const FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
 /** ETH and USDC of an address, as exact decimals. */
-export const balanceOf = counted(async (_ctx, address: string) => {
-  const { native, tokens } = await readAccount(storedAddress(address), addressesOf(["USDC"]), []);
-  return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
+export const getGasBalances = withUsage(async (_ctx, address: string) => {
+  const { native, tokens } = await readAccount(
+    requireStoredAddress(address),
+    listTokenAddresses(["USDC"]),
+    [],
+  );
+  return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, WALLET_TOKENS.USDC.decimals) };
 });
 
 type Portfolio = {
@@ -30,16 +34,20 @@ type Portfolio = {
 };
 
 /** All five tokens of an address with live prices, in one call to the chain; `priceSource` says where one comes from. */
-export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfolio> => {
-  const account = await readAccount(storedAddress(address), addressesOf(ERC20S), feedAddresses(FEEDS));
+export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Portfolio> => {
+  const account = await readAccount(
+    requireStoredAddress(address),
+    listTokenAddresses(ERC20S),
+    listFeedAddresses(FEEDS),
+  );
   const now = Date.now();
-  const prices = await pricesOf(FEEDS, account.rounds, now);
+  const prices = await getPrices(FEEDS, account.rounds, now);
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
-    const { decimals, feed } = TOKENS[token];
+    const { decimals, feed } = WALLET_TOKENS[token];
     const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
     const { price = null, source = null } = prices.get(feed) ?? {};
-    const value = price === null ? null : microUsdOf(amount, decimals, price, FEED_DECIMALS);
+    const value = price === null ? null : valueInMicroUsd(amount, decimals, price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
       token,
@@ -48,10 +56,10 @@ export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfo
       decimals,
       priceUsd: price === null ? null : Number(formatUnits(price, FEED_DECIMALS)),
       priceSource: source,
-      valueUsd: value === null ? null : usdValue(value),
+      valueUsd: value === null ? null : toUsd(value),
     };
   });
-  return { balances, totalValueUsd: usdValue(total), pricedAt: now };
+  return { balances, totalValueUsd: toUsd(total), pricedAt: now };
 });
 
 /**
@@ -59,19 +67,19 @@ export const portfolioOf = counted(async (_ctx, address: string): Promise<Portfo
  * are noted; the caller counts them with its own.
  * @throws AppError `upstream` if the chain does not answer.
  */
-export async function valuesOf({
+export async function estimateValues({
   token,
   amount,
 }: {
   token: Symbol;
   amount: string;
 }): Promise<{ value?: string; etherPrice: string }> {
-  const { decimals, feed } = TOKENS[token];
+  const { decimals, feed } = WALLET_TOKENS[token];
   const feeds = [feed, "ETH"] as const;
-  const rounds = await readRounds(feedAddresses(feeds), deadlines.chain);
-  const prices = await pricesOf(feeds, rounds, Date.now());
+  const rounds = await readRounds(listFeedAddresses(feeds), deadlines.chain);
+  const prices = await getPrices(feeds, rounds, Date.now());
   const worth = (units: bigint, of: number, { price }: Price) =>
-    microUsdOf(units, of, price, FEED_DECIMALS).toString();
+    valueInMicroUsd(units, of, price, FEED_DECIMALS).toString();
   const price = prices.get(feed);
   const ether = prices.get("ETH");
   return {
@@ -89,35 +97,35 @@ const CENT = 10_000n;
  * @param value In micro-USD; absent without a live price.
  * @throws AppError `upstream`
  */
-export async function slipOf(
+export async function computeSlip(
   address: string,
   { token, amount }: { token: Symbol; amount: string },
   value: string | undefined,
 ): Promise<string | null> {
   if (value === undefined || BigInt(value) >= CENT) return null;
-  const { address: contract, decimals } = TOKENS[token];
+  const { address: contract, decimals } = WALLET_TOKENS[token];
   const whole = BigInt(amount) * 10n ** BigInt(decimals);
-  const held = await readAccount(storedAddress(address), contract === null ? [] : [contract], []);
+  const held = await readAccount(requireStoredAddress(address), contract === null ? [] : [contract], []);
   if ((contract === null ? held.native : (held.tokens[0] ?? 0n)) < whole) return null;
   const orders = `amount counts the token's smallest unit, so this is ${formatUnits(BigInt(amount), decimals)} ${token}, worth less than a cent`;
   return `${orders}: ${amount} ${token} is ${whole}`;
 }
 
-function addressesOf(symbols: readonly Symbol[]) {
-  return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
+function listTokenAddresses(symbols: readonly Symbol[]) {
+  return symbols.flatMap((symbol) => WALLET_TOKENS[symbol].address ?? []);
 }
 
 /** In the feeds' unit. */
 type Price = { price: bigint; source: PriceSource };
 
 /** Live prices by the feeds; ether's, which the public tickers know as well, by them if its feed has none. Never a model's. */
-async function pricesOf<Feed extends FeedName>(
+async function getPrices<Feed extends FeedName>(
   feeds: readonly Feed[],
   rounds: Awaited<ReturnType<typeof readRounds>>,
   now: number,
 ): Promise<ReadonlyMap<FeedName, Price>> {
   const prices = new Map<FeedName, Price>();
-  for (const [feed, price] of livePrices(feeds, rounds, now))
+  for (const [feed, price] of computeLivePrices(feeds, rounds, now))
     prices.set(feed, { price, source: "chainlink" });
   if (prices.has("ETH")) return prices;
   const { found, failures } = await findPrices(["ETH"]);

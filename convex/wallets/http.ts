@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER, userId } from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { charge } from "../lib/limits/charges";
-import { iso } from "../lib/time";
-import { txHash, warned, weakId } from "./inputs";
-import { EXPLORER, NO_WALLET, shownStatus } from "./model";
+import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER, userId } from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { charge } from "../platform/limits/charges";
+import { toIso } from "../lib/time";
+import { txHash, buildWarning, weakId } from "./inputs";
+import { EXPLORER, NO_WALLET, toPublicStatus } from "./model";
 import { ensureWallet } from "./custody/wallets";
 
 const NETWORK = "base";
@@ -18,7 +18,7 @@ const network = z.string().describe("base: Base mainnet, chain id 8453");
 /** Fields of a wallet in answers. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
 
-const create: MountedEndpoint = endpoint({
+const create: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/mcp/wallet/create",
   access: "shown",
@@ -34,11 +34,11 @@ const create: MountedEndpoint = endpoint({
   returns: z.object({ ...owned, ...weakId }),
   handler: async (ctx, { userId }, call) => {
     const { address, existing } = await ensureWallet(ctx, { userId, kind: "basic" }, call.caller);
-    return { address, existing, ...warned(call) };
+    return { address, existing, ...buildWarning(call) };
   },
 });
 
-const balance: MountedEndpoint = endpoint({
+const balance: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/wallet/balance",
   summary: "ETH and USDC of the user's basic wallet, else of the custody wallet, as exact decimals.",
@@ -64,18 +64,24 @@ const balance: MountedEndpoint = endpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { balanceOf } = await import("./holdings");
+    const { getGasBalances } = await import("./holdings");
     for (const kind of ["basic", "custody"] as const) {
-      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
+      const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) continue;
       const { address } = wallet;
-      return { kind, address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(call) };
+      return {
+        kind,
+        address,
+        ...(await getGasBalances(ctx, address)),
+        network: NETWORK,
+        ...buildWarning(call),
+      };
     }
     throw new AppError("not_found", NO_WALLET);
   },
 });
 
-const connect: MountedEndpoint = endpoint({
+const connect: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/defi/connect",
   access: "shown",
@@ -103,12 +109,12 @@ const connect: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, call) => {
     const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const ownerUrl = await ctx.runMutation(internal.accounts.claims.ownerLink, { userId });
-    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(call) };
+    const ownerUrl = await ctx.runMutation(internal.identity.ownerLink.createOwnerLink, { userId });
+    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...buildWarning(call) };
   },
 });
 
-const portfolio: MountedEndpoint = endpoint({
+const portfolio: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/defi/portfolio",
   summary:
@@ -160,15 +166,22 @@ const portfolio: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, call) => {
     const { address } = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const { portfolioOf } = await import("./holdings");
-    const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
-    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(call) };
+    const { getPortfolio } = await import("./holdings");
+    const { balances, totalValueUsd, pricedAt } = await getPortfolio(ctx, address);
+    return {
+      address,
+      network: NETWORK,
+      balances,
+      totalValueUsd,
+      pricedAt: toIso(pricedAt),
+      ...buildWarning(call),
+    };
   },
 });
 
 const NO_TRANSACTION = "This user has no transaction with this hash";
 
-const transaction: MountedEndpoint = endpoint({
+const transaction: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/defi/transaction",
   summary: "The state of one of the user's transactions.",
@@ -197,18 +210,21 @@ const transaction: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
     await charge(ctx, "lookUp", call.caller);
-    const row = await ctx.runQuery(internal.wallets.orders.placing.byHash, { userId, txHash: asked });
+    const row = await ctx.runQuery(internal.wallets.orders.placing.findOrderByHash, {
+      userId,
+      txHash: asked,
+    });
     const kind = row?.request.kind;
     if (row === null || (kind !== "send" && kind !== "swap")) throw new AppError("not_found", NO_TRANSACTION);
     const { txHash = asked, bought, error } = row;
     return {
       txHash,
-      status: shownStatus(row),
+      status: toPublicStatus(row),
       kind,
       ...(error === undefined ? {} : { error }),
       ...(bought === undefined ? {} : { buyAmount: bought }),
       explorerUrl: EXPLORER + txHash,
-      ...warned(call),
+      ...buildWarning(call),
     };
   },
 });

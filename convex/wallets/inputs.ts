@@ -1,14 +1,14 @@
 import * as z from "zod";
-import type { Call } from "../lib/http/endpoint";
-import { isShort } from "../lib/records";
-import { checksummed } from "../lib/money/base";
-import { absentWhenEmpty, symbolOf, wholeNumberOr } from "../lib/http/input";
+import type { Call } from "../platform/http/endpoint";
+import { isGuessableId } from "../platform/records";
+import { toChecksum } from "../lib/money/base";
+import { optionalUnlessBlank, oneOfSymbols, wholeNumberWithDefault } from "../platform/http/input";
 import { parseUnits } from "../lib/money/amounts";
-import { recipientProblem, SYMBOLS } from "./tokens";
+import { findRecipientProblem, SYMBOLS } from "./tokens";
 
 /** Shapes of endpoints that show or move money. Messages complete the sentence "<field> …". */
 
-export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
+export const swapToken = oneOfSymbols(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
   "One of the five tokens, in any case.",
 );
 
@@ -31,17 +31,17 @@ export const addressInput = z
   .string("must be a string")
   .trim()
   .superRefine((value, ctx) => {
-    const message = recipientProblem(value);
+    const message = findRecipientProblem(value);
     if (message !== null) ctx.addIssue({ code: "custom", message });
   })
-  .transform((value) => checksummed(value) ?? value)
+  .transform((value) => toChecksum(value) ?? value)
   .meta({
     description:
       "Recipient: checksummed correctly, or all in one case; neither the zero address or one for burning tokens, nor a token's or another well-known contract, nor a precompile.",
     pattern: "^0x[0-9a-fA-F]{40}$",
   });
 
-export const slippageBps = wholeNumberOr(100, 0, 1_000).describe(
+export const slippageBps = wholeNumberWithDefault(100, 0, 1_000).describe(
   "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
 );
 
@@ -71,7 +71,7 @@ export const txHash = z
   .toLowerCase()
   .describe("Transaction hash: 0x and 64 hex digits.");
 
-export const walletChoice = absentWhenEmpty(z.enum(["custody", "basic"], "must be custody or basic"))
+export const walletChoice = optionalUnlessBlank(z.enum(["custody", "basic"], "must be custody or basic"))
   .transform((value): "custody" | "basic" => value ?? "custody")
   .describe("Which of the user's wallets pays.");
 
@@ -99,12 +99,12 @@ const WARNING =
   "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";
 
 /** The warning for a caller, or none. @param further Another one, without its full stop. */
-export function warned(
+export function buildWarning(
   { named, caller }: Pick<Call, "named" | "caller">,
   further: string | null = null,
 ): { warning?: string } {
   const isFree = caller.credential === undefined || caller.credential === "unclaimed";
-  const isWeak = named !== undefined && isFree && isShort(named);
+  const isWeak = named !== undefined && isFree && isGuessableId(named);
   const warnings = [...(further === null ? [] : [`${further}.`]), ...(isWeak ? [WARNING] : [])];
   return warnings.length === 0 ? {} : { warning: warnings.join(" ") };
 }

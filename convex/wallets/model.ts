@@ -3,13 +3,13 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Address, Hex } from "viem";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { linkedUser, rulesOf } from "../accounts/model";
+import { findLinkedUser, getRules } from "../identity/model";
 import { isOn } from "../lib/env";
 import { AppError, FROZEN, PAUSED } from "../lib/errors";
-import { formatUnits, usdValue } from "../lib/money/amounts";
-import { checksummed, isAddress } from "../lib/money/base";
-import { NOBODY, rowsByBoth } from "../lib/records";
-import { usd } from "../lib/text/numbers";
+import { formatUnits, toUsd } from "../lib/money/amounts";
+import { toChecksum, isAddress } from "../lib/money/base";
+import { NOBODY, queryByBoth } from "../platform/records";
+import { formatUsd } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
 import type { UserRequest, vWalletKind } from "./tables";
 import type { Symbol } from "./tokens";
@@ -25,51 +25,51 @@ export const NO_ACCOUNT = "No wallet has this address";
 export const NO_WALLET = "No wallet was found for this user: connect first";
 
 /** A user's wallet of a kind, or `null`. */
-export async function walletOf(
+export async function findWallet(
   ctx: QueryCtx,
   userId: string,
   kind: WalletKind,
 ): Promise<Doc<"wallets"> | null> {
-  return rowsByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
+  return queryByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
 }
 
 /** The user of an address: by the service's wallets first, then by linked addresses; `null` if there is none. */
-export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
-  const stored = checksummed(address);
+export async function findUserIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
+  const stored = toChecksum(address);
   if (stored === null) return null;
-  const wallet = await walletAt(ctx, stored);
-  return wallet === null || wallet.userId === NOBODY ? linkedUser(ctx, stored) : wallet.userId;
+  const wallet = await findWalletByAddress(ctx, stored);
+  return wallet === null || wallet.userId === NOBODY ? findLinkedUser(ctx, stored) : wallet.userId;
 }
 
 /** The wallet or service account with an address, checksummed; `null` when there is none. */
-export async function walletAt(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
+export async function findWalletByAddress(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
   return getOneFrom(ctx.db, "wallets", "by_address", address);
 }
 
-export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
+export async function findWalletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
   return getOneFrom(ctx.db, "wallets", "by_walletId", walletId);
 }
 
-export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
-  const wallet = await walletById(ctx, walletId);
+export async function requireWallet(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
+  const wallet = await findWalletById(ctx, walletId);
   if (wallet === null) throw new AppError("internal", "The wallet is gone");
   return wallet;
 }
 
 /** An address in any case, checksummed. */
-export function asAddress(text: string): Address {
-  const address = checksummed(text);
+export function parseStoredAddress(text: string): Address {
+  const address = toChecksum(text);
   if (address === null) throw new AppError("internal", "A stored address is damaged");
   return address;
 }
 
 /** The address of a wallet's row or of an order's: it was checksummed when it was stored, so it is not hashed again. */
-export function storedAddress(text: string): Address {
+export function requireStoredAddress(text: string): Address {
   if (!isAddress(text)) throw new AppError("internal", "A stored address is damaged");
   return text;
 }
 
-export function asHex(text: string): Hex {
+export function requireHex(text: string): Hex {
   if (!isHex(text)) throw new AppError("internal", "Stored bytes are damaged");
   return text;
 }
@@ -81,19 +81,21 @@ function isHex(text: string): text is Hex {
 export const EXPLORER = "https://basescan.org/tx/";
 
 /** An order's state, of which something was signed, as callers are shown it. */
-export function shownStatus({ state }: Pick<Doc<"orders">, "state">): "confirmed" | "submitted" | "failed" {
+export function toPublicStatus({
+  state,
+}: Pick<Doc<"orders">, "state">): "confirmed" | "submitted" | "failed" {
   return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 
 /** What an order takes out of its wallet. */
-export function soldBy(request: UserRequest): { token: Symbol; amount: string } {
+export function outgoing(request: UserRequest): { token: Symbol; amount: string } {
   return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
 }
 
 /** A network fee for people. @param etherPrice In micro-USD; 0 without a live price. */
 export function feeWords(wei: bigint, etherPrice: bigint): string {
   const eth = `${formatUnits(wei, 18)} ETH`;
-  return etherPrice === 0n ? eth : `${usd(usdValue((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
+  return etherPrice === 0n ? eth : `${formatUsd(toUsd((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
 /** The service's own accounts, which belong to nobody. */
@@ -101,25 +103,25 @@ const SERVICE_ROLES = ["relayer", "anchor"] as const;
 export type ServiceRole = (typeof SERVICE_ROLES)[number];
 
 /** @param address Checksummed; each key that was ever configured is an account of its own. */
-export function serviceWalletId(role: ServiceRole, address: string): string {
+export function toServiceWalletId(role: ServiceRole, address: string): string {
   return `${role}_${address}`;
 }
 
 /** The role and address of a service account; `null` for a user's wallet. */
-export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
+export function parseServiceWalletId(walletId: string): { role: ServiceRole; address: string } | null {
   const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
   return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
 }
 
 /** The newest transaction of a service account, or else of its role's newest account; `null` if there is none. */
-export async function lastSentBy(
+export async function findLastSent(
   ctx: QueryCtx,
   role: ServiceRole,
   address?: string,
 ): Promise<Doc<"orders"> | null> {
-  const accounts = rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role);
-  const named = address === undefined ? null : serviceWalletId(role, address);
-  const walletId = named ?? (await accounts.order("desc").first())?.walletId;
+  const accounts = queryByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role);
+  const ownWalletId = address === undefined ? null : toServiceWalletId(role, address);
+  const walletId = ownWalletId ?? (await accounts.order("desc").first())?.walletId;
   if (walletId === undefined) return null;
   const orders = ctx.db.query("orders");
   return orders
@@ -130,8 +132,8 @@ export async function lastSentBy(
 
 /** Whether an order of a service account is about to be signed. */
 export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: string): Promise<boolean> {
-  const walletId = serviceWalletId(role, address);
-  const open = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  const walletId = toServiceWalletId(role, address);
+  const open = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
   return (await open.first()) !== null;
 }
 
@@ -142,7 +144,7 @@ export const PREPARED_FOR_MS = 2 * MINUTE;
 export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
 
 /** The refusal of all sends and swaps; `null` unless the operator has paused them. */
-export function pauseOf(): AppError | null {
+export function getPauseError(): AppError | null {
   return isOn("TRADING_PAUSED") ? new AppError("paused", PAUSED) : null;
 }
 
@@ -150,15 +152,15 @@ export function pauseOf(): AppError | null {
  * Why nothing is signed for an order any more; `null` if it may be. Asked before a key opens, and before bytes are stored.
  * @param now Epoch ms.
  */
-export async function refusalToSign(
+export async function findSigningRefusal(
   ctx: QueryCtx,
   row: Doc<"orders">,
   now: number,
 ): Promise<AppError | null> {
   if (row.userId === NOBODY) return null;
-  const paused = pauseOf();
+  const paused = getPauseError();
   if (paused !== null) return paused;
-  const { version, isFrozen } = await rulesOf(ctx, row.userId, now);
+  const { version, isFrozen } = await getRules(ctx, row.userId, now);
   if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
   if (version !== row.rules)
     return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");

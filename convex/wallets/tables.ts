@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { ofUser, type RecordsOf } from "../lib/records";
+import { indexOfUser, type RecordsOf } from "../platform/records";
 import { vPriceSource } from "../market/tables";
 import { SYMBOLS } from "./tokens";
 
@@ -40,7 +40,7 @@ const vSwap = v.object({
 /** What a user orders. Amounts are digits in the token's smallest unit. */
 export const vUserRequest = v.union(vSend, vSwap);
 export type UserRequest = Infer<typeof vUserRequest>;
-const vRequest = v.union(
+const vOrderRequest = v.union(
   vSend,
   vSwap,
   /** Executes a signed payment, of the claim `claimKey`. Only the relayer's. */
@@ -50,9 +50,9 @@ const vRequest = v.union(
   /** A mention that nobody could read: kept, never executed. */
   v.object({ kind: v.literal("unknown") }),
 );
-export type Request = Infer<typeof vRequest>;
+export type OrderRequest = Infer<typeof vOrderRequest>;
 /** What an account of the service's own does. */
-export type ServiceRequest = Extract<Request, { kind: "settlement" | "anchor" }>;
+export type ServiceRequest = Extract<OrderRequest, { kind: "settlement" | "anchor" }>;
 
 const vAction = literals("buy", "sell", "swap", "send", "unknown");
 const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
@@ -61,14 +61,14 @@ const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "servi
 export type By = Infer<typeof vBy>;
 
 /** Bytes that were signed at a nonce; at most one of a nonce's is ever mined. `empty`: a transaction to itself. */
-export const vTry = v.object({
+export const vSignedTry = v.object({
   nonce: v.number(),
   kind: literals("approve", "call", "empty"),
   raw: v.string(),
   hash: v.string(),
   at: v.number(),
 });
-export type Try = Infer<typeof vTry>;
+export type SignedTry = Infer<typeof vSignedTry>;
 
 /** A swap's quote, and the least that its call guarantees. Digits. */
 export const vSwapTerms = v.object({
@@ -79,7 +79,7 @@ export const vSwapTerms = v.object({
 });
 
 /** What a rehearsal has found, for the owner's card; the order is bound to the first two once it was shown. */
-export const vFound = v.object({
+export const vEstimate = v.object({
   /** The least that a swap may bring. Digits. */
   minBuyAmount: v.optional(v.string()),
   /** The most that one of its transactions may cost, and all of them together; in wei. */
@@ -88,7 +88,7 @@ export const vFound = v.object({
   /** For a swap: how much less than the sold amount its minimum is worth by the feeds. */
   costBps: v.union(v.number(), v.null()),
 });
-export type Found = Infer<typeof vFound>;
+export type Estimate = Infer<typeof vEstimate>;
 
 /** A user's order as actions hand it to the transactions. */
 export const vPlacing = {
@@ -107,7 +107,7 @@ const orderFields = {
   /** The wallet's user, "" for a service account. */
   userId: v.string(),
   address: v.string(),
-  request: vRequest,
+  request: vOrderRequest,
   state: vState,
 
   /** A user's order as a trade. */
@@ -146,7 +146,7 @@ const orderFields = {
 
   /** The newest bytes' nonce, and all bytes that were ever signed for it. */
   nonce: v.optional(v.number()),
-  tries: v.array(vTry),
+  tries: v.array(vSignedTry),
   /** The hash that was mined; until then the newest one. */
   txHash: v.optional(v.string()),
   /** Of a swap's approval, which is signed before it. */
@@ -202,11 +202,11 @@ export const walletTables = {
 export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
-    ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
+    ownedBy: { rows: indexOfUser("by_userId_and_kind"), section: "wallets", onDeletion: "stay" },
   },
   orders: {
     keep: "the user's trades: what was signed and sent, and why",
-    ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
+    ownedBy: { rows: indexOfUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
     withheld: ["tries", "onSettled"],
   },
 };

@@ -1,6 +1,6 @@
 import type { Address } from "viem";
 import { AppError } from "../lib/errors";
-import { checksummed, isAddress, USDC } from "../lib/money/base";
+import { toChecksum, isAddress, USDC } from "../lib/money/base";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453), and the addresses to which nothing is sent.
@@ -18,7 +18,7 @@ type Token = {
   feed: "ETH" | "USDC" | "USDT" | "DAI";
 };
 
-export const TOKENS: Record<Symbol, Token> = {
+export const WALLET_TOKENS: Record<Symbol, Token> = {
   ETH: { address: null, decimals: 18, feed: "ETH" },
   USDC: { address: USDC, decimals: 6, feed: "USDC" },
   USDT: { address: "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2", decimals: 6, feed: "USDT" },
@@ -36,7 +36,7 @@ export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
  * own deployment pages.
  */
 const CONTRACTS: readonly string[] = [
-  ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
+  ...Object.values(WALLET_TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
   NATIVE_SENTINEL,
   PERMIT2,
   // Multicall3.
@@ -69,25 +69,25 @@ const NOBODYS =
   "must be somebody's: this is a token or another well-known contract, an address for burning tokens, or one of the chain's own, and what is sent there is lost";
 
 export function swapAddress(symbol: Symbol): Address {
-  return TOKENS[symbol].address ?? NATIVE_SENTINEL;
+  return WALLET_TOKENS[symbol].address ?? NATIVE_SENTINEL;
 }
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
 /** Why an address cannot be a recipient, completing "address …"; `null` for one that can. */
-export function recipientProblem(value: string): string | null {
+export function findRecipientProblem(value: string): string | null {
   if (!isAddress(value)) return "must be an address: 0x and 40 hex digits";
   const digits = value.slice(2);
   const isOneCase = digits === digits.toLowerCase() || digits === digits.toUpperCase();
-  if (!isOneCase && checksummed(value) !== value) return "must be checksummed correctly, or all in one case";
+  if (!isOneCase && toChecksum(value) !== value) return "must be checksummed correctly, or all in one case";
   const isNobodys = contracts.has(value.toLowerCase()) || BURNING.test(value) || RESERVED.test(value);
   return isNobodys ? NOBODYS : null;
 }
 
 /** A recipient, checksummed. @throws AppError `invalid_request` */
-export function recipientFrom(text: string): string {
+export function parseRecipient(text: string): string {
   const value = text.trim();
-  const problem = recipientProblem(value);
+  const problem = findRecipientProblem(value);
   if (problem !== null) throw new AppError("invalid_request", `address ${problem}`);
-  return checksummed(value) ?? value;
+  return toChecksum(value) ?? value;
 }

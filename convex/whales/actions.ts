@@ -1,21 +1,28 @@
 import { isHash } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { AppError, failureOf, messageOf } from "../lib/errors";
-import { deadlines } from "../lib/outside/deadlines";
-import { log, reached } from "../lib/log";
-import { providerAction } from "../lib/outside/calls";
+import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
+import { deadlines } from "../platform/outside/deadlines";
+import { log, orNullIfDown } from "../lib/log";
+import { defineProviderAction } from "../platform/outside/calls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
-import { movedIn, readSafeHead, type Moved } from "../providers/chain/blocks";
+import { readMovements, readSafeHead, type Moved } from "../providers/chain/blocks";
 import { readTransaction, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
-import { CHAIN, coinAt, COINS, CONTRACTS, familyOf, isCoin } from "./coins";
+import { CHAIN, findCoinByAddress, COINS, CONTRACTS, getFamily, isCoin } from "./coins";
 import { PARTIES } from "./labels";
-import type { Told } from "./model";
-import { largeIn, measuredIn, NATIVE, worthOf, type Prices, type Transfer } from "./movements";
-import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
+import type { VerifiedReport } from "./model";
+import {
+  listLargeMovements,
+  measureTransaction,
+  NATIVE,
+  computeWorth,
+  type FeedPrices,
+  type CoinTransfer,
+} from "./movements";
+import { PROMPT, parseWhaleAnswer, WINDOW_HOURS } from "./prompts";
 import type { Measured, Reported } from "./tables";
 
 /** What the room asks the outside: the agent, once an hour, and the chain, every five minutes. */
@@ -32,17 +39,20 @@ const TIME_MS = HOUR;
 const AMOUNT = 0.1;
 
 /** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
-export const ask = providerAction({}, async (ctx) => {
+export const askForAlerts = defineProviderAction({}, async (ctx) => {
   try {
-    const { alerts, note } = readAnswer(await answerOf(await sendPrompt("service", PROMPT)));
-    await ctx.runMutation(internal.whales.alerts.finish, { alerts: await checked(alerts), reason: note });
+    const { alerts, note } = parseWhaleAnswer(await awaitAnswer(await sendPrompt("service", PROMPT)));
+    await ctx.runMutation(internal.whales.alerts.finishHour, {
+      alerts: await checkAlerts(alerts),
+      reason: note,
+    });
   } catch (error) {
-    await ctx.runMutation(internal.whales.alerts.finish, { alerts: [], reason: messageOf(error) });
+    await ctx.runMutation(internal.whales.alerts.finishHour, { alerts: [], reason: getErrorMessage(error) });
   }
 });
 
 /** The response of a job. A poll that fails is repeated while there is time. @throws Error with the reason for the operator */
-async function answerOf(jobId: string): Promise<string> {
+async function awaitAnswer(jobId: string): Promise<string> {
   const end = Date.now() + GIVE_UP_MS;
   let trouble = "";
   for (let pause = FIRST_POLL_MS; Date.now() < end; pause = Math.min(1.5 * pause, SLOWEST_POLL_MS)) {
@@ -53,7 +63,7 @@ async function answerOf(jobId: string): Promise<string> {
       if (job.status === "completed") return job.response;
       if (job.status !== "pending" && job.status !== "processing") throw new Error(FAILURES[job.status]);
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = getErrorData(error);
       if (failure === null) throw error;
       trouble = ` ${failure.message}`;
     }
@@ -70,13 +80,13 @@ const FAILURES = {
 };
 
 /** The alerts, and whether the chain agrees: the transactions that they name are looked up once. */
-async function checked(alerts: readonly Reported[]): Promise<Told[]> {
+async function checkAlerts(alerts: readonly Reported[]): Promise<VerifiedReport[]> {
   const isHere = ({ txHash = "", chain = CHAIN }: Reported) => isHash(txHash) && chain === CHAIN;
-  const prices = alerts.some(isHere) ? await reached(feedPrices(), UNVERIFIED) : null;
-  const check = async (alert: Reported): Promise<Told> => {
+  const prices = alerts.some(isHere) ? await orNullIfDown(feedPrices(), UNVERIFIED) : null;
+  const check = async (alert: Reported): Promise<VerifiedReport> => {
     const { txHash = "" } = alert;
     if (prices === null || !isHere(alert)) return { ...alert, verified: false };
-    const outcome = await reached(readTransaction(txHash), UNVERIFIED);
+    const outcome = await orNullIfDown(readTransaction(txHash), UNVERIFIED);
     return { ...alert, verified: outcome?.kind === "mined" && agrees(alert, outcome, prices) };
   };
   return Promise.all(alerts.map(check));
@@ -85,19 +95,19 @@ async function checked(alerts: readonly Reported[]): Promise<Told[]> {
 const UNVERIFIED = "whales.unverified";
 
 /** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
-function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices: Prices): boolean {
+function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices: FeedPrices): boolean {
   const { time } = outcome.block;
   if (!outcome.succeeded || time < Date.now() - OLDEST_MS) return false;
   if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
   const moved = [
     { token: "ETH", amount: outcome.payment?.amount ?? 0n },
-    ...outcome.transfers.map((one) => ({ token: coinAt(one.token) ?? "", amount: one.amount })),
+    ...outcome.transfers.map((one) => ({ token: findCoinByAddress(one.token) ?? "", amount: one.amount })),
   ];
   return moved.some(({ token: coin, amount: quantity }) => {
-    if (!isCoin(coin) || familyOf(coin) !== familyOf(token)) return false;
+    if (!isCoin(coin) || getFamily(coin) !== getFamily(token)) return false;
     const price = prices.get(COINS[coin].feed);
     if (price === undefined) return false;
-    const worth = worthOf({ coin, amount: quantity }, price.usd);
+    const worth = computeWorth({ coin, amount: quantity }, price.usd);
     return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
   });
 }
@@ -105,7 +115,7 @@ function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices:
 const FEEDS = [...new Set(Object.values(COINS).map(({ feed }) => feed))];
 
 /** The feeds' live prices, in one call. @throws AppError `upstream` if the chain cannot be reached */
-async function feedPrices(): Promise<Prices> {
+async function feedPrices(): Promise<FeedPrices> {
   const quotes = await readFeeds(FEEDS, deadlines.price);
   return new Map(
     FEEDS.flatMap((name) => {
@@ -129,20 +139,20 @@ const AT_ONCE = 15;
  * Follows Base up to its safe block, and makes alerts of the large movements of labelled exchanges, and of minted and
  * burned coins. What a run has read stays read, whatever happens next.
  */
-export const follow = providerAction({}, async (ctx) => {
-  await reached(readOn(ctx), "whales.unmeasured");
+export const followChain = defineProviderAction({}, async (ctx) => {
+  await orNullIfDown(readOn(ctx), "whales.unmeasured");
 });
 
 async function readOn(ctx: ActionCtx): Promise<void> {
   const safe = await readSafeHead();
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
-    ctx.runMutation(internal.whales.alerts.advance, { from, to, alerts });
-  let from = await ctx.runQuery(internal.whales.alerts.lastBlock, {});
+    ctx.runMutation(internal.whales.alerts.advanceBlocks, { from, to, alerts });
+  let from = await ctx.runQuery(internal.whales.alerts.getLastBlock, {});
   // Blocks before the first run are not read.
   if (from === null) return void (await advance(null, safe.number, []));
   const range = { first: from + 1, last: Math.min(safe.number, from + MOST_BLOCKS), span: SPAN };
-  const wanted = { tokens: CONTRACTS, parties: PARTIES, leastEther: LEAST_ETHER };
-  for await (const { last, value } of movedIn(range, wanted)) {
+  const requested = { tokens: CONTRACTS, parties: PARTIES, leastEther: LEAST_ETHER };
+  for await (const { last, value } of readMovements(range, requested)) {
     const alerts = await alertsIn(value, { first: from + 1, last });
     if (!(await advance(from, last, alerts))) return;
     from = last;
@@ -154,17 +164,18 @@ async function alertsIn(
   { logs, payments }: Moved,
   { first, last }: { first: number; last: number },
 ): Promise<Measured[]> {
-  const seen = new Map<string, Transfer[]>();
-  const add = (txHash: string, one: Transfer) => seen.set(txHash, [...(seen.get(txHash) ?? []), one]);
+  const transfersByHash = new Map<string, CoinTransfer[]>();
+  const add = (txHash: string, one: CoinTransfer) =>
+    transfersByHash.set(txHash, [...(transfersByHash.get(txHash) ?? []), one]);
   for (const { txHash, ...payment } of payments) add(txHash, { coin: "ETH", ...payment, position: NATIVE });
   for (const { token, from, to, amount, txHash, logIndex } of logs) {
-    const coin = coinAt(token);
+    const coin = findCoinByAddress(token);
     if (coin !== null) add(txHash, { coin, from, to, amount, position: logIndex });
   }
-  if (seen.size === 0) return [];
+  if (transfersByHash.size === 0) return [];
   const prices = await feedPrices();
-  const hashes = [...seen].flatMap(([txHash, transfers]) =>
-    isHash(txHash) && largeIn(transfers, prices).length > 0 ? [txHash] : [],
+  const hashes = [...transfersByHash].flatMap(([txHash, transfers]) =>
+    isHash(txHash) && listLargeMovements(transfers, prices).length > 0 ? [txHash] : [],
   );
   const alerts: Measured[] = [];
   for (let next = 0; next < hashes.length; next += AT_ONCE) {
@@ -178,7 +189,7 @@ async function alertsIn(
       }
       if (outcome.kind !== "mined" || outcome.block.number < first || outcome.block.number > last)
         throw new AppError("upstream", `${UPSTREAM} changed its answers while the chain was read`);
-      alerts.push(...measuredIn(txHash, outcome, prices));
+      alerts.push(...measureTransaction(txHash, outcome, prices));
     }
   }
   return alerts.toSorted(

@@ -3,14 +3,14 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { change, cron } from "../lib/changes";
-import { agentApiUrl, isSet, optional } from "../lib/env";
+import { defineMutation, defineCron } from "../platform/changes";
+import { getAgentApiUrl, isSet, getOptional } from "../lib/env";
 import { log } from "../lib/log";
-import { rowsBy } from "../lib/records";
+import { queryBy } from "../platform/records";
 import { HOUR } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
-import { alertCard } from "./cards";
-import { latestAlerts, progressOf, publicAlert, storeMeasured, storeReported } from "./model";
+import { buildAlertCard } from "./cards";
+import { listLatestAlerts, findProgress, toPublicWhaleAlert, storeMeasured, storeReported } from "./model";
 import { vMeasured, vPublicAlert, vReported } from "./tables";
 
 /**
@@ -19,13 +19,13 @@ import { vMeasured, vPublicAlert, vReported } from "./tables";
  */
 
 /** Claims the present hour and schedules its question. For the cron; does nothing if the hour is taken. */
-export const begin = cron("look for whales", async (ctx) => {
+export const startHour = defineCron("look for whales", async (ctx) => {
   const now = Date.now();
   const hour = Math.floor(now / HOUR) * HOUR;
-  if (((await progressOf(ctx))?.hour ?? 0) >= hour) return;
-  if (optional("LLM_GATEWAY_API_KEY") !== undefined && agentApiUrl() !== null) {
+  if (((await findProgress(ctx))?.hour ?? 0) >= hour) return;
+  if (getOptional("LLM_GATEWAY_API_KEY") !== undefined && getAgentApiUrl() !== null) {
     await note(ctx, { hour });
-    await ctx.scheduler.runAfter(0, internal.whales.actions.ask, {});
+    await ctx.scheduler.runAfter(0, internal.whales.actions.askForAlerts, {});
     return;
   }
   log.info("whales.skipped", { reason: "the agent API is not configured" });
@@ -33,7 +33,7 @@ export const begin = cron("look for whales", async (ctx) => {
 });
 
 /** Ends an hour's question: stores its alerts and sends the hour's card. */
-export const finish = change(
+export const finishHour = defineMutation(
   {
     alerts: v.array(vReported.extend({ verified: v.boolean() })),
     /** For the operator: why there is no list of alerts; `null` if there is one. */
@@ -52,7 +52,7 @@ async function note(
   ctx: MutationCtx,
   change: Partial<WithoutSystemFields<Doc<"whaleProgress">>>,
 ): Promise<void> {
-  const row = await progressOf(ctx);
+  const row = await findProgress(ctx);
   if (row === null) await ctx.db.insert("whaleProgress", change);
   else await ctx.db.patch("whaleProgress", row._id, change);
 }
@@ -60,25 +60,25 @@ async function note(
 /** Starts a run of `follow`. Of two runs at once one finds the blocks read, and ends. */
 export async function beginFollowing(ctx: MutationCtx): Promise<void> {
   // Without its own RPC the service does not follow the chain: the public one is not meant for it.
-  if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.follow, {});
+  if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.followChain, {});
 }
 
 /** The last block that was read; `null` before the first run. */
-export const lastBlock = internalQuery({
+export const getLastBlock = internalQuery({
   args: {},
   returns: v.union(v.number(), v.null()),
-  handler: async (ctx) => (await progressOf(ctx))?.block ?? null,
+  handler: async (ctx) => (await findProgress(ctx))?.block ?? null,
 });
 
 /**
  * Goes on from a block, `null` for the first run, and stores what was measured up to another.
  * @returns Whether that was the last block: if not, another run was faster, and nothing happens.
  */
-export const advance = internalMutation({
+export const advanceBlocks = internalMutation({
   args: { from: v.union(v.number(), v.null()), to: v.number(), alerts: v.array(vMeasured) },
   returns: v.boolean(),
   handler: async (ctx, { from, to, alerts }) => {
-    if (((await progressOf(ctx))?.block ?? null) !== from) return false;
+    if (((await findProgress(ctx))?.block ?? null) !== from) return false;
     await storeMeasured(ctx, alerts, Date.now());
     await note(ctx, { block: to });
     return true;
@@ -92,33 +92,34 @@ const LINES = 10;
 
 /** Queues the hour's card: the alerts that were in none yet. @param now Epoch ms. */
 async function tellNews(ctx: MutationCtx, now: number): Promise<void> {
-  const news = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
+  const news = await queryBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
   if (news.length === 0) return;
   for (const { _id } of news) await ctx.db.patch("whaleAlerts", _id, { cardHour: now });
   const since = Math.min(...news.map(({ detectedAt }) => detectedAt));
   const hours = Math.max(1, Math.round((now - since) / HOUR));
-  const handle: string = await createFunctionHandle(internal.whales.alerts.delivered);
+  const handle: string = await createFunctionHandle(internal.whales.alerts.storeHourDelivery);
   await enqueueServiceCard(ctx, {
     kind: "whale alerts",
-    paragraphs: alertCard({ hours, at: now, alerts: news.map(publicAlert), most: LINES }),
+    paragraphs: buildAlertCard({ hours, at: now, alerts: news.map(toPublicWhaleAlert), most: LINES }),
     onSettled: { handle, subject: String(now) },
   });
 }
 
 /** The outbox's result for a card. */
-export const delivered = change(
+export const storeHourDelivery = defineMutation(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent }) => {
-    const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", Number(subject)).take(MOST);
+    const rows = await queryBy(ctx.db.query("whaleAlerts"), "cardHour", Number(subject)).take(MOST);
     for (const row of rows) await ctx.db.patch("whaleAlerts", row._id, { messengerSent: sent });
   },
 );
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
-export const since = internalQuery({
+export const listAlertsSince = internalQuery({
   args: { since: v.number(), limit: v.optional(v.number()) },
   returns: v.array(vPublicAlert),
-  handler: async (ctx, { since, limit }) => (await latestAlerts(ctx, since, limit)).map(publicAlert),
+  handler: async (ctx, { since, limit }) =>
+    (await listLatestAlerts(ctx, since, limit)).map(toPublicWhaleAlert),
 });
 
 /** Queues a card of the last hours' alerts for a user's messenger; `null` if it is not queued. */
@@ -126,8 +127,8 @@ export const send = internalMutation({
   args: { userId: v.string(), hours: v.number(), since: v.number() },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, hours, since }) => {
-    const alerts = (await latestAlerts(ctx, since)).map(publicAlert);
-    const paragraphs = alertCard({ hours, at: Date.now(), alerts });
+    const alerts = (await listLatestAlerts(ctx, since)).map(toPublicWhaleAlert);
+    const paragraphs = buildAlertCard({ hours, at: Date.now(), alerts });
     return enqueueOwnCard(ctx, { userId, kind: "requested whale alerts", paragraphs });
   },
 });

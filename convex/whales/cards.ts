@@ -1,10 +1,10 @@
 import type { QueryCtx } from "../_generated/server";
-import { bigUsd } from "../lib/text/numbers";
-import { DAY, dateTime } from "../lib/time";
+import { formatBigUsd } from "../lib/text/numbers";
+import { DAY, formatDateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { ALERT_TYPES, COINS, isCoin } from "./coins";
-import { latestAlerts } from "./model";
-import type { AlertType, Direction, PublicAlert } from "./tables";
+import { listLatestAlerts } from "./model";
+import type { AlertType, MovementDirection, PublicAlert } from "./tables";
 
 /** The messenger's card of whale alerts. */
 
@@ -20,7 +20,7 @@ const MOVED: Record<AlertType, string> = {
   large_transfer: "moved",
   smart_money: "moved by smart money",
 };
-const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
+const MARKS: Record<MovementDirection, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 /** Shown unless the caller says otherwise, of all kinds together; the rest is counted. */
 const SHOWN = 30;
@@ -31,7 +31,7 @@ const SHOWN = 30;
  * @param card.alerts In any order: the measured ones come first, the larger before others.
  * @param card.most How many are shown.
  */
-export function alertCard(card: {
+export function buildAlertCard(card: {
   hours: number;
   at: number;
   alerts: readonly CardAlert[];
@@ -48,7 +48,7 @@ export function alertCard(card: {
     return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];
   });
   return [
-    [{ bold: "🐋 Whale alerts" }, `\n${window} · ${dateTime(at)}`],
+    [{ bold: "🐋 Whale alerts" }, `\n${window} · ${formatDateTime(at)}`],
     ...(alerts.length === 0 ? [["No large movement was seen."]] : blocks.filter(({ length }) => length > 0)),
     ...(more > 0 ? [[`… and ${more} more`]] : []),
   ];
@@ -60,7 +60,7 @@ type CardAlert = Pick<
 >;
 
 /** Where a transaction can be looked at: by its chain, else by the form of its hash. */
-function explorerOf(chain: string | undefined, txHash: string): string {
+function getExplorerUrl(chain: string | undefined, txHash: string): string {
   if (chain === "base") return `https://basescan.org/tx/${txHash}`;
   if (chain === "ethereum") return `https://etherscan.io/tx/${txHash}`;
   // Blockscan knows the chains of the EVM.
@@ -69,36 +69,36 @@ function explorerOf(chain: string | undefined, txHash: string): string {
 }
 
 /** `ETH: $365M left exchanges`. */
-export function newsOf({
+export function formatNews({
   token,
   amount,
   alertType,
 }: Pick<CardAlert, "token" | "amount" | "alertType">): string {
-  return `${token}: ${bigUsd(amount)} ${MOVED[alertType]}`;
+  return `${token}: ${formatBigUsd(amount)} ${MOVED[alertType]}`;
 }
 
 /** The additional information in a description; `null` for one that only repeats the sum. */
-export function addedBy({ description }: Pick<CardAlert, "description">): string | null {
+export function getAddedDescription({ description }: Pick<CardAlert, "description">): string | null {
   return /\$ ?\d/.test(description) ? null : description;
 }
 
 function line(alert: CardAlert): Span[] {
   const { direction, txHash, verified, source } = alert;
-  const added = addedBy(alert);
+  const added = getAddedDescription(alert);
   const transaction: Span[] = [];
   if (txHash !== undefined)
     transaction.push(" · ", {
       words: `tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`,
-      href: explorerOf(alert.chain, txHash),
+      href: getExplorerUrl(alert.chain, txHash),
     });
-  const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
+  const mark = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
   const teller = source === "measured" ? "" : " · agent-reported";
   return [
     `\n${MARKS[direction]} `,
-    { bold: newsOf(alert) },
+    { bold: formatNews(alert) },
     added === null ? "" : ` · ${added}`,
     ...transaction,
-    `${proof}${teller}`,
+    `${mark}${teller}`,
   ];
 }
 
@@ -106,13 +106,14 @@ function line(alert: CardAlert): Span[] {
 const [IN_DIGEST, LOOK_AT] = [3, 200];
 
 /** The part of a user's daily digest about measured movements. */
-export async function whalesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
-  const largest = (await latestAlerts(ctx, now - DAY, LOOK_AT))
+export async function buildWhalesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  const largest = (await listLatestAlerts(ctx, now - DAY, LOOK_AT))
     .filter(({ movement }) => movement !== undefined)
     .toSorted((a, b) => b.amount - a.amount)
     .slice(0, IN_DIGEST);
   const lines = largest.map(
-    ({ token, ...alert }) => `\n${newsOf({ ...alert, token: isCoin(token) ? COINS[token].name : token })}`,
+    ({ token, ...alert }) =>
+      `\n${formatNews({ ...alert, token: isCoin(token) ? COINS[token].name : token })}`,
   );
   return [
     { bold: "Largest movements on Base in 24 hours" },

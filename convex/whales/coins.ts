@@ -1,5 +1,5 @@
 import type { FeedName } from "../market/feeds";
-import { TOKENS } from "../wallets/tokens";
+import { WALLET_TOKENS } from "../wallets/tokens";
 
 /** What an alert may be about: the kinds of movements, and the coins that are measured on Base. */
 
@@ -22,17 +22,17 @@ type Coin = {
   isStable: boolean;
 };
 
-const known = (symbol: keyof typeof TOKENS, isStable: boolean): Coin => {
-  const { address, decimals, feed } = TOKENS[symbol];
+const buildKnownCoin = (symbol: keyof typeof WALLET_TOKENS, isStable: boolean): Coin => {
+  const { address, decimals, feed } = WALLET_TOKENS[symbol];
   return { name: symbol, address: address?.toLowerCase() ?? null, decimals, feed, isStable };
 };
 
 export const COINS = {
-  ETH: known("ETH", false),
-  WETH: known("WETH", false),
-  USDC: known("USDC", true),
-  USDT: known("USDT", true),
-  DAI: known("DAI", true),
+  ETH: buildKnownCoin("ETH", false),
+  WETH: buildKnownCoin("WETH", false),
+  USDC: buildKnownCoin("USDC", true),
+  USDT: buildKnownCoin("USDT", true),
+  DAI: buildKnownCoin("DAI", true),
   /** Redeemable for one bitcoin each, and valued as one. Address: etherscan.io and Chainlink's CCIP directory. */
   CBBTC: {
     name: "cbBTC",
@@ -51,12 +51,12 @@ export const CONTRACTS: readonly string[] = Object.values(COINS).flatMap(({ addr
 const FORMS = { ETH: ["WETH"], BTC: ["CBBTC", "WBTC", "TBTC", "BTCB"] };
 
 /** The coin that a token is a form of, or itself. */
-export function familyOf(token: string): string {
+export function getFamily(token: string): string {
   return Object.entries(FORMS).find(([, forms]) => forms.includes(token))?.[0] ?? token;
 }
 
 /** The coin of a contract, by its address in lower case; `null` for one that is not measured. */
-export function coinAt(address: string): CoinSymbol | null {
+export function findCoinByAddress(address: string): CoinSymbol | null {
   return (
     Object.keys(COINS).find((one): one is CoinSymbol => isCoin(one) && COINS[one].address === address) ?? null
   );

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { isSet, required } from "../lib/env";
+import { isSet, getRequired } from "../lib/env";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_TX,
   EXAMPLE_USER,
-  absentWhenEmpty,
-  numberFrom,
+  optionalUnlessBlank,
+  numberInRange,
   optionalUserId,
-} from "../lib/http/input";
-import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { charge } from "../lib/limits/charges";
-import { HOUR, wholeMinute } from "../lib/time";
+} from "../platform/http/input";
+import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { charge } from "../platform/limits/charges";
+import { HOUR, startOfMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { ALERT_TYPES, DIRECTIONS } from "./coins";
 
@@ -71,7 +71,7 @@ export const publicAlertShape = z.object({
 const [MIN_HOURS, MAX_HOURS] = [1, 168];
 
 /** The window of whale alerts. */
-export const hours = absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
+export const hoursInput = optionalUnlessBlank(numberInRange(MIN_HOURS, MAX_HOURS))
   .transform((given) => given ?? 6)
   .describe(`How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 1.5; 6 when left out.`);
 
@@ -101,7 +101,7 @@ const measuredExample: z.output<typeof publicAlertShape> = {
   },
 };
 
-const whaleAlerts: MountedEndpoint = endpoint({
+const whaleAlerts: MountedEndpoint = defineEndpoint({
   methods: ["GET", "POST"],
   path: "/mcp/whale-alerts",
   access: "shown",
@@ -118,8 +118,8 @@ const whaleAlerts: MountedEndpoint = endpoint({
     output: { hours: 6, count: 1, alerts: [measuredExample], messengerSent: true },
   },
   input: z.object({
-    hours,
-    limit: absentWhenEmpty(numberFrom(1, MOST_LISTED, "int")).describe(
+    hours: hoursInput,
+    limit: optionalUnlessBlank(numberInRange(1, MOST_LISTED, "int")).describe(
       `How many of the newest, 1 to ${MOST_LISTED}; all of them, at most 500, when left out.`,
     ),
     userId: optionalUserId.describe("The user whose messenger gets the card; omit for none."),
@@ -137,13 +137,13 @@ const whaleAlerts: MountedEndpoint = endpoint({
       ),
   }),
   handler: async (ctx, { hours, limit, userId }, { caller }) => {
-    const since = wholeMinute(Date.now()) - hours * HOUR;
+    const since = startOfMinute(Date.now()) - hours * HOUR;
     if (!isSet("LLM_GATEWAY_API_KEY")) {
-      const stored = await ctx.runQuery(internal.whales.alerts.since, { since: 0, limit: 1 });
-      if (stored.length === 0) required("LLM_GATEWAY_API_KEY");
+      const stored = await ctx.runQuery(internal.whales.alerts.listAlertsSince, { since: 0, limit: 1 });
+      if (stored.length === 0) getRequired("LLM_GATEWAY_API_KEY");
     }
     if (userId !== undefined) await charge(ctx, "card", caller);
-    const found = await ctx.runQuery(internal.whales.alerts.since, { since });
+    const found = await ctx.runQuery(internal.whales.alerts.listAlertsSince, { since });
     const alerts = found.slice(0, limit);
     const more = limit === undefined ? {} : { more: found.length - alerts.length };
     const answer = { hours, count: alerts.length, ...more, alerts };

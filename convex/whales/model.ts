@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { familyOf } from "./coins";
+import { getFamily } from "./coins";
 import type { Measured, PublicAlert, Reported } from "./tables";
 
 /** The alerts of both sources: what is shown of them, and how each movement is stored once. */
@@ -10,7 +10,7 @@ import type { Measured, PublicAlert, Reported } from "./tables";
 const MAX_LISTED = 500;
 
 /** Alerts since a moment (epoch ms), newest first. */
-export async function latestAlerts(
+export async function listLatestAlerts(
   ctx: QueryCtx,
   since: number,
   limit = MAX_LISTED,
@@ -23,17 +23,22 @@ export async function latestAlerts(
 }
 
 /** An alert as callers see it. */
-export function publicAlert({ _id, _creationTime, cardHour: _, ...alert }: Doc<"whaleAlerts">): PublicAlert {
+export function toPublicWhaleAlert({
+  _id,
+  _creationTime,
+  cardHour: _,
+  ...alert
+}: Doc<"whaleAlerts">): PublicAlert {
   return { ...alert, source: alert.movement === undefined ? "agent-reported" : "measured" };
 }
 
-export async function progressOf(ctx: QueryCtx): Promise<Doc<"whaleProgress"> | null> {
+export async function findProgress(ctx: QueryCtx): Promise<Doc<"whaleProgress"> | null> {
   return ctx.db.query("whaleProgress").first();
 }
 
 /** Whether any question about whales has ended, or the chain is being read: before that, the absence of alerts means nothing. */
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
-  const { block, endedAt } = (await progressOf(ctx)) ?? {};
+  const { block, endedAt } = (await findProgress(ctx)) ?? {};
   return block !== undefined || endedAt !== undefined;
 }
 
@@ -47,12 +52,16 @@ const OLDEST_MS = DAY;
 const SKEW_MS = 5 * MINUTE;
 
 /** As the agent tells it, and whether the chain agrees. */
-export type Told = Reported & { verified: boolean };
+export type VerifiedReport = Reported & { verified: boolean };
 type Alike = Pick<Reported, "token" | "alertType" | "amount" | "chain" | "txHash">;
 
 /** Stores what the agent tells, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
-export async function storeReported(ctx: MutationCtx, alerts: readonly Told[], now: number): Promise<void> {
-  const rows = await latestAlerts(ctx, now - SAME_WITHIN_MS);
+export async function storeReported(
+  ctx: MutationCtx,
+  alerts: readonly VerifiedReport[],
+  now: number,
+): Promise<void> {
+  const rows = await listLatestAlerts(ctx, now - SAME_WITHIN_MS);
   for (const alert of distinct(alerts)) {
     const row = takeSame(rows, alert);
     const { occurredAt = now, ...timeless } = alert;
@@ -72,7 +81,7 @@ export async function storeMeasured(
   now: number,
 ): Promise<void> {
   if (alerts.length === 0) return;
-  const recent = await latestAlerts(ctx, now - SAME_WITHIN_MS);
+  const recent = await listLatestAlerts(ctx, now - SAME_WITHIN_MS);
   const rows = recent.filter(({ movement }) => movement === undefined);
   for (const alert of alerts) {
     const row = takeSame(rows, alert);
@@ -82,7 +91,7 @@ export async function storeMeasured(
   }
 }
 
-async function insert(ctx: MutationCtx, fields: Told, now: number): Promise<void> {
+async function insert(ctx: MutationCtx, fields: VerifiedReport, now: number): Promise<void> {
   await ctx.db.insert("whaleAlerts", { ...fields, detectedAt: now, messengerSent: false, cardHour: 0 });
 }
 
@@ -90,13 +99,13 @@ async function insert(ctx: MutationCtx, fields: Told, now: number): Promise<void
  * One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. Those that
  * name their transaction come first, and stay.
  */
-function distinct(alerts: readonly Told[]): Told[] {
-  const isUnsure = ({ txHash }: Told) => Number(txHash === undefined);
+function distinct(alerts: readonly VerifiedReport[]): VerifiedReport[] {
+  const isUnsure = ({ txHash }: VerifiedReport) => Number(txHash === undefined);
   const surest = alerts.toSorted((a, b) => isUnsure(a) - isUnsure(b));
   return surest.filter((alert, at) => !surest.slice(0, at).some((one) => isRepeat(one, alert)));
 }
 
-function isRepeat(one: Told, other: Told): boolean {
+function isRepeat(one: VerifiedReport, other: VerifiedReport): boolean {
   const isToldOtherwise = one.alertType !== other.alertType || one.token !== other.token;
   const isEqual = mayBeSame(one, other) && one.amount === other.amount;
   return (
@@ -131,5 +140,5 @@ function mayBeSame(one: Alike, other: Alike): boolean {
 
 function isSameCoin(one: Alike, other: Alike): boolean {
   const mayShareChain = one.chain === undefined || other.chain === undefined || one.chain === other.chain;
-  return mayShareChain && familyOf(one.token) === familyOf(other.token);
+  return mayShareChain && getFamily(one.token) === getFamily(other.token);
 }

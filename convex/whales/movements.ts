@@ -2,18 +2,18 @@ import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import type { FeedName } from "../market/feeds";
 import type { Mined } from "../providers/chain/transactions";
-import { CHAIN, coinAt, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
+import { CHAIN, findCoinByAddress, COINS, FLOOR_USD, type CoinSymbol } from "./coins";
 import { LABELS, ZERO } from "./labels";
-import type { AlertType, Direction, Measured } from "./tables";
+import type { AlertType, MovementDirection, Measured } from "./tables";
 
 /** Reduces the transfers of one transaction to movements, and these to alerts. Pure. */
 
 type Price = Measured["movement"]["price"];
 /** Of the feeds on Base. */
-export type Prices = ReadonlyMap<FeedName, Price>;
+export type FeedPrices = ReadonlyMap<FeedName, Price>;
 
 /** @throws AppError `upstream` if its feed has no live price: what cannot be valued now is valued later. */
-function priceIn(prices: Prices, coin: CoinSymbol): Price {
+function getPriceIn(prices: FeedPrices, coin: CoinSymbol): Price {
   const { feed } = COINS[coin];
   const price = prices.get(feed);
   if (price === undefined) throw new AppError("upstream", `The price feed for ${feed} gives no live price`);
@@ -21,7 +21,7 @@ function priceIn(prices: Prices, coin: CoinSymbol): Price {
 }
 
 /** Addresses in lower case, the amount in the coin's smallest unit. */
-export type Transfer = {
+export type CoinTransfer = {
   coin: CoinSymbol;
   from: string;
   to: string;
@@ -34,26 +34,26 @@ export type Transfer = {
 export const NATIVE = -1;
 
 /** The alerts in one transaction; none if it failed. */
-export function measuredIn(txHash: string, outcome: Mined, prices: Prices): Measured[] {
+export function measureTransaction(txHash: string, outcome: Mined, prices: FeedPrices): Measured[] {
   const { succeeded, payment, transfers, block } = outcome;
   if (!succeeded) return [];
   const ether = payment === null ? [] : [{ ...payment, coin: "ETH" as const, position: NATIVE }];
-  const tokens = transfers.flatMap(({ token, from, to, amount, position }): Transfer[] => {
-    const coin = coinAt(token);
+  const tokens = transfers.flatMap(({ token, from, to, amount, position }): CoinTransfer[] => {
+    const coin = findCoinByAddress(token);
     return coin === null ? [] : [{ coin, from, to, amount, position }];
   });
-  return largeIn([...ether, ...tokens], prices).map((one): Measured => {
-    const price = priceIn(prices, one.coin);
+  return listLargeMovements([...ether, ...tokens], prices).map((one): Measured => {
+    const price = getPriceIn(prices, one.coin);
     return {
       token: one.coin,
       ...alertWords(one),
-      amount: worthOf(one, price.usd),
+      amount: computeWorth(one, price.usd),
       txHash,
       chain: CHAIN,
       occurredAt: block.time,
       movement: {
-        from: labelled(one.from),
-        to: labelled(one.to),
+        from: labelAddress(one.from),
+        to: labelAddress(one.to),
         quantity: one.amount.toString(),
         position: one.position,
         blockNumber: block.number,
@@ -64,24 +64,26 @@ export function measuredIn(txHash: string, outcome: Mined, prices: Prices): Meas
   });
 }
 
-function labelled(address: string): Measured["movement"]["from"] {
+function labelAddress(address: string): Measured["movement"]["from"] {
   const label = LABELS.get(address);
   return label === undefined ? { address } : { address, label };
 }
 
 /** The movements worth an alert. */
-export function largeIn(transfers: readonly Transfer[], prices: Prices): Transfer[] {
-  return movementsOf(transfers).filter((one) => worthOf(one, priceIn(prices, one.coin).usd) >= FLOOR_USD);
+export function listLargeMovements(transfers: readonly CoinTransfer[], prices: FeedPrices): CoinTransfer[] {
+  return mergeMovements(transfers).filter(
+    (one) => computeWorth(one, getPriceIn(prices, one.coin).usd) >= FLOOR_USD,
+  );
 }
 
 /**
  * The movements among a transaction's transfers. Only those from or to a labelled exchange, or from or to nothing,
  * count. Transfers of one coin between the same two ends are one movement. Movements within one exchange are left out.
  */
-function movementsOf(transfers: readonly Transfer[]): Transfer[] {
-  const byEnds = new Map<string, Transfer>();
+function mergeMovements(transfers: readonly CoinTransfer[]): CoinTransfer[] {
+  const byEnds = new Map<string, CoinTransfer>();
   for (const one of transfers.toSorted((a, b) => a.position - b.position)) {
-    const [source, target] = [endOf(one.from), endOf(one.to)];
+    const [source, target] = [getOwner(one.from), getOwner(one.to)];
     const isStrangers = source === one.from && target === one.to;
     if (isStrangers || source === target) continue;
     const ends = `${one.coin} ${source} ${target}`;
@@ -92,19 +94,22 @@ function movementsOf(transfers: readonly Transfer[]): Transfer[] {
 }
 
 /** The owner of an address: an exchange has many. */
-function endOf(address: string): string {
+function getOwner(address: string): string {
   return address === ZERO ? "nothing" : (LABELS.get(address)?.exchange ?? address);
 }
 
 /** The value of a movement in whole USD. */
-export function worthOf({ coin, amount }: Pick<Transfer, "coin" | "amount">, priceUsd: number): number {
+export function computeWorth(
+  { coin, amount }: Pick<CoinTransfer, "coin" | "amount">,
+  priceUsd: number,
+): number {
   return Math.round(Number(formatUnits(amount, COINS[coin].decimals)) * priceUsd);
 }
 
-type AlertWords = { alertType: AlertType; direction: Direction; description: string };
+type AlertWords = { alertType: AlertType; direction: MovementDirection; description: string };
 
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
-function alertWords({ coin, from, to, amount }: Transfer): AlertWords {
+function alertWords({ coin, from, to, amount }: CoinTransfer): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
   const quantity = Number(formatUnits(amount, decimals));
   const what = `${quantity.toLocaleString("en-US", { maximumFractionDigits: 2 })} ${name}`;

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import type { RecordsOf } from "../lib/records";
+import type { RecordsOf } from "../platform/records";
 import { ALERT_TYPES, DIRECTIONS } from "./coins";
 
 const vEnd = v.object({
@@ -33,7 +33,7 @@ export const vReported = v.object({
 });
 export type Reported = Infer<typeof vReported>;
 export type AlertType = Reported["alertType"];
-export type Direction = Reported["direction"];
+export type MovementDirection = Reported["direction"];
 
 /** An alert that the service has measured. */
 export const vMeasured = vReported.extend({

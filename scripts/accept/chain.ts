@@ -11,13 +11,13 @@ import { USDC, type World } from "./world";
 export const ONE_USDC = 1_000_000n;
 export const ETHER = 10n ** 18n;
 
-export function chainOf(world: World) {
+export function createChain(world: World) {
   const transport = custom({
     request: ({ method, params }: { method: string; params?: readonly unknown[] }) =>
       world.rpc(method, params ?? []),
   });
   const chain = createPublicClient({ chain: base, transport, pollingInterval: 50 });
-  const mined = async (hash: Hex): Promise<Hex> => {
+  const waitForReceipt = async (hash: Hex): Promise<Hex> => {
     const { status } = await chain.waitForTransactionReceipt({ hash });
     require(status === "success", `${hash} was reverted`);
     return hash;
@@ -25,9 +25,9 @@ export function chainOf(world: World) {
   const sender = (account: PrivateKeyAccount) => createWalletClient({ account, chain: base, transport });
   const payer = privateKeyToAccount(world.payerKey());
   const sendEther = async (to: Address, value: bigint) =>
-    mined(await sender(payer).sendTransaction({ to, value }));
+    waitForReceipt(await sender(payer).sendTransaction({ to, value }));
   const sendUsdc = async (to: Address, units: bigint, from = payer) =>
-    mined(
+    waitForReceipt(
       await sender(from).writeContract({
         address: USDC,
         abi: erc20Abi,
@@ -61,15 +61,19 @@ export function chainOf(world: World) {
 
 export const nobody = (): Address => privateKeyToAccount(generatePrivateKey()).address;
 
-export function addressOf(text: string): Address {
+export function getAddress(text: string): Address {
   return address.transform((hex): Address => `0x${hex.slice(2)}`).parse(text);
 }
 
 /** A user's custody wallet with money. */
-export async function funded(world: World, userId: string, { usdc = 0n, ether = ETHER / 50n } = {}) {
+export async function createFundedWallet(
+  world: World,
+  userId: string,
+  { usdc = 0n, ether = ETHER / 50n } = {},
+) {
   const answer = await world.post("/mcp/defi/connect", { userId });
-  const wallet = addressOf(answer.as(z.object({ address })).address);
-  const { sendEther, sendUsdc } = chainOf(world);
+  const wallet = getAddress(answer.as(z.object({ address })).address);
+  const { sendEther, sendUsdc } = createChain(world);
   if (ether > 0n) await sendEther(wallet, ether);
   if (usdc > 0n) await sendUsdc(wallet, usdc);
   return wallet;

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { command, Misuse } from "../command";
 import { dim, green, red } from "../terminal";
 import { contract } from "./contract";
-import { outcomeOf, Skipped, type Outcome } from "./row";
+import { checkRow, Skipped, type Outcome } from "./row";
 import { createService, overHttp, type Service } from "./service";
 import type { Need, World } from "./world";
 
@@ -39,7 +39,7 @@ const MARKS: Record<Outcome["outcome"], string> = { holds: green("✓"), differs
 /** The public mnemonic of the local chain's accounts. */
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-const lineOf = ({ id, says, outcome, why }: Outcome): string =>
+const formatRow = ({ id, says, outcome, why }: Outcome): string =>
   `${MARKS[outcome]} ${id}: ${says}${why === null ? "" : `\n    ${why}`}`;
 
 const sentShape = z.array(
@@ -157,10 +157,10 @@ await command({ usage: USAGE, flags: FLAGS, most: 1 }, async ({ values, position
   const world = worldAt(url ?? null, values);
   const outcomes: Outcome[] = [];
   for (const row of contract.filter(({ id }) => id.includes(values.only))) {
-    const outcome = await outcomeOf(row, world);
+    const outcome = await checkRow(row, world);
     outcomes.push(outcome);
     if (url === undefined) await world.control({ clear: true });
-    console.log(lineOf(outcome));
+    console.log(formatRow(outcome));
   }
   const count = (which: Outcome["outcome"]) => outcomes.filter(({ outcome }) => outcome === which).length;
   console.log(`\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`);

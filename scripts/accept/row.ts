@@ -25,7 +25,7 @@ export type Outcome = {
 };
 
 /** Checks one row. Any failure, even an unreachable service, counts as a difference. */
-export async function outcomeOf({ id, says, needs = [], check }: Row, world: World): Promise<Outcome> {
+export async function checkRow({ id, says, needs = [], check }: Row, world: World): Promise<Outcome> {
   try {
     for (const need of needs) {
       const lack = world.lacks[need];
@@ -46,10 +46,10 @@ export function require(isSo: boolean, otherwise: string): asserts isSo {
 
 /** @throws Differs unless both are the same text, number or truth value. */
 export function same(what: string, is: unknown, expected: unknown): void {
-  require(is === expected, `${what} is ${shown(is)}, not ${shown(expected)}`);
+  require(is === expected, `${what} is ${format(is)}, not ${format(expected)}`);
 }
 
-const shown = (value: unknown): string =>
+const format = (value: unknown): string =>
   typeof value === "bigint" ? String(value) : (JSON.stringify(value) ?? "undefined");
 
 /** @throws Differs unless the text matches. */

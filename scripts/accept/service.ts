@@ -49,7 +49,7 @@ export function overHttp(address: string, headers: Readonly<Record<string, strin
 
 export function createService(exchange: Exchange): Service {
   const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> =>
-    answerOf(await exchange(method, path, init));
+    readAnswer(await exchange(method, path, init));
   return {
     send,
     get: (path, query = {}) => {
@@ -64,12 +64,12 @@ export function createService(exchange: Exchange): Service {
   };
 }
 
-function answerOf({ status, headers, text }: Got): Answer {
+function readAnswer({ status, headers, text }: Got): Answer {
   const body = () => {
     require(headers.get("content-type")?.startsWith("application/json") ===
       true, `The answer is ${headers.get("content-type") ?? "untyped"}, not JSON`);
     require(headers.get("access-control-allow-origin") === "*", "Access-Control-Allow-Origin is not *");
-    return parsed(text);
+    return parseAnswer(text);
   };
   const as: Answer["as"] = (shape, expected = 200) => {
     require(status === expected, `Status ${status}, not ${expected}: ${cut(text)}`);
@@ -89,7 +89,7 @@ function answerOf({ status, headers, text }: Got): Answer {
   return { status, headers, text, as, error };
 }
 
-function parsed(text: string): unknown {
+function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

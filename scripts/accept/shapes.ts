@@ -36,7 +36,7 @@ const impact = z.object({
 
 const MARKS = { bullish: "🟢", bearish: "🔴", neutral: "🟡" } as const;
 /** Citations are in brackets, and do not count as words. */
-const wordsOf = (text: string) =>
+const countWords = (text: string) =>
   text
     .replace(/\[[^\]]*\]/g, " ")
     .split(/\s+/)
@@ -60,7 +60,7 @@ const researchFields = z
 
 /** A report of 400 to 600 words, with a tolerance for how words are counted. */
 const researchResult = researchFields.refine(({ fullAnalysis }) => {
-  const count = wordsOf(fullAnalysis).length;
+  const count = countWords(fullAnalysis).length;
   return count >= 390 && count <= 610;
 }, "fullAnalysis has not 400 to 600 words");
 

@@ -29,15 +29,15 @@ const outputShape = z.object({
 });
 
 /** @returns The code of each contract that has the name of its file, as it is committed. */
-async function compiled(folder: string): Promise<Map<string, string>> {
+async function compile(folder: string): Promise<Map<string, string>> {
   const directory = path.join(folder, "contracts");
   const names = (await readdir(directory)).filter((name) => name.endsWith(".sol")).sort();
   const contents = await Promise.all(names.map((name) => readFile(path.join(directory, name), "utf8")));
   const sources = Object.fromEntries(names.map((name, index) => [name, { content: contents[index] }]));
   const input = JSON.stringify({ language: "Solidity", sources, settings: SETTINGS });
   const { compile } = compilerShape.parse(require("solc"));
-  const imported = (name: string) => ({ contents: readFileSync(require.resolve(name), "utf8") });
-  const output = outputShape.parse(JSON.parse(compile(input, { import: imported })));
+  const readImport = (name: string) => ({ contents: readFileSync(require.resolve(name), "utf8") });
+  const output = outputShape.parse(JSON.parse(compile(input, { import: readImport })));
   const errors = output.errors.filter(({ severity }) => severity === "error");
   if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join("\n"));
   return new Map(
@@ -62,7 +62,7 @@ if (process.argv.includes("--help")) {
   console.log(USAGE);
 } else {
   const isCheck = process.argv.includes("--check");
-  for (const [file, text] of await compiled(import.meta.dirname)) {
+  for (const [file, text] of await compile(import.meta.dirname)) {
     const isSame = (await readFile(file, "utf8").catch(() => "")) === text;
     if (isCheck && !isSame) {
       console.error(`${file} is not what its contract compiles to`);

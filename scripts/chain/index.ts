@@ -12,7 +12,7 @@ import {
   type Prices,
 } from "./miner";
 import { createRpc, hexShape, startAnvil, type Rpc } from "./node";
-import { gifts, placeContracts, sendAll, type Amounts } from "./place";
+import { buildGifts, placeContracts, sendAll, type Amounts } from "./place";
 import { existsSync } from "node:fs";
 
 /**
@@ -104,7 +104,7 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
       accounts,
       addresses: ADDRESSES,
       fund: (address, amounts) =>
-        inTurn(() => sendAll(rpc, faucet, gifts(address, amounts), () => miner.mine())),
+        inTurn(() => sendAll(rpc, faucet, buildGifts(address, amounts), () => miner.mine())),
       stop: async () => {
         stopping = true;
         await feeds.stop();
@@ -125,7 +125,7 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   const faucet = accountAt(accounts, FAUCET);
   await rpc.call("anvil_setBalance", [faucet, toHex(ETHER_OF_FAUCET)]);
   await placeContracts(rpc, faucet, mine);
-  const gift = (to: Address, units: string) => gifts(to, tokenAmounts(units));
+  const gift = (to: Address, units: string) => buildGifts(to, tokenAmounts(units));
   const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
   // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.

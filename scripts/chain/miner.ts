@@ -1,6 +1,6 @@
 import { pad, toHex } from "viem";
 import * as z from "zod";
-import { messageOf } from "../../convex/lib/errors";
+import { getErrorMessage } from "../../convex/lib/errors";
 import { real } from "../real";
 import { FEEDS, type FeedName } from "./addresses";
 import { hexShape, type Rpc } from "./node";
@@ -43,32 +43,32 @@ type Log = (message: string) => void;
 function startLoop(name: string, retryMs: number, log: Log, turn: () => Promise<number>): Loop {
   const inTurn = createTurns();
   let [running, paused, failing] = [true, false, false];
-  let wake = () => {};
+  let runNow = () => {};
   const next = async (): Promise<number> => {
     try {
       const wait = paused ? retryMs : await turn();
       failing = false;
       return wait;
     } catch (error) {
-      if (running && !failing) log(`The chain's ${name} failed: ${messageOf(error)}`);
+      if (running && !failing) log(`The chain's ${name} failed: ${getErrorMessage(error)}`);
       failing = true;
       return retryMs;
     }
   };
-  const turns = async () => {
+  const runLoop = async () => {
     while (running) {
       const wait = await next();
       if (!running) return;
       await new Promise<void>((resolve) => {
         const timer = real.setTimeout(resolve, wait);
-        wake = () => {
+        runNow = () => {
           real.clearTimeout(timer);
           resolve();
         };
       });
     }
   };
-  const over = turns();
+  const over = runLoop();
   return {
     inTurn,
     pause: () => {
@@ -81,7 +81,7 @@ function startLoop(name: string, retryMs: number, log: Log, turn: () => Promise<
     paused: () => paused,
     stop: () => {
       running = false;
-      wake();
+      runNow();
       return over;
     },
   };
@@ -125,7 +125,7 @@ export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
     headTime = await mineBlock(rpc, clock);
     minedAt = performance.now();
   };
-  const look = async (isPaused: boolean) => {
+  const poll = async (isPaused: boolean) => {
     if (isPaused) return;
     const { pending, queued } = poolStatusShape.parse(await rpc.call("txpool_status"));
     if (BigInt(pending) > 0n) {
@@ -145,14 +145,14 @@ export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
   const loop: Loop = startLoop("miner", IDLE_MS, log, async () => {
     // In turn, but not within the loop's own start.
     await Promise.resolve();
-    await loop.inTurn(() => look(loop.paused()));
+    await loop.inTurn(() => poll(loop.paused()));
     // In fast time an idle wait is long.
     return performance.now() - minedAt < BUSY_FOR_MS ? BUSY_MS : Math.max(BUSY_MS, IDLE_MS / speed);
   });
   return {
     ...loop,
     mine: () => loop.inTurn(mineNow),
-    look: () => loop.inTurn(() => look(loop.paused())),
+    look: () => loop.inTurn(() => poll(loop.paused())),
   };
 }
 

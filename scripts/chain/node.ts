@@ -5,7 +5,7 @@ import path from "node:path";
 import * as z from "zod";
 import { real } from "../real";
 import { OperatorError } from "../command";
-import { loopbackFetch, portInUse } from "../sockets";
+import { fetchFromLoopback, portInUseError } from "../sockets";
 import { CHAIN_ID } from "./addresses";
 
 /** The process of the EVM node, and JSON-RPC to it: in real time, whatever the application's clock shows. */
@@ -87,7 +87,7 @@ export async function startAnvil(options: {
       const kept = stateFile === null ? "" : ` If ${stateFile} is damaged, delete its folder.`;
       reject(
         isTaken
-          ? portInUse(port, "CHAIN_PORT")
+          ? portInUseError(port, "CHAIN_PORT")
           : new OperatorError(`The chain did not start: ${reason}.${kept}`),
       );
     });
@@ -149,7 +149,7 @@ const answerShape = z.object({
 export function createRpc(url: string): Rpc {
   const batch = async (calls: readonly RpcCall[]) => {
     const requests = calls.map(([method, params = []], id) => ({ jsonrpc: "2.0", id, method, params }));
-    const response = await loopbackFetch(url, {
+    const response = await fetchFromLoopback(url, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(requests),

@@ -55,7 +55,7 @@ function placements(faucet: Address): Placement[] {
 
 const artifactShape = z.object({ init: hexShape });
 
-async function initOf({ contract, args = "0x" }: Placement): Promise<Hex> {
+async function buildInitCode({ contract, args = "0x" }: Placement): Promise<Hex> {
   const text = await readFile(path.join(import.meta.dirname, "artifacts", `${contract}.json`), "utf8");
   return concat([artifactShape.parse(JSON.parse(text)).init, args]);
 }
@@ -74,7 +74,7 @@ async function permit2Code(): Promise<Hex> {
  */
 export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Promise<unknown>): Promise<void> {
   const contracts = placements(faucet);
-  const inits = await Promise.all(contracts.map(initOf));
+  const inits = await Promise.all(contracts.map(buildInitCode));
   const setCodes = (codes: readonly Hex[]) =>
     rpc.batch(contracts.map(({ address }, index) => ["anvil_setCode", [address, codes[index]]]));
 
@@ -100,7 +100,7 @@ const TRANSFER_GAS = toHex(200_000);
 const RETRY_MS = 20;
 
 /** The transactions that give `amounts` to an account: minted tokens, freshly wrapped ether, ether. */
-export function gifts(to: Address, amounts: Amounts): Send[] {
+export function buildGifts(to: Address, amounts: Amounts): Send[] {
   const { ETH: ether = 0n, WETH: wrapped = 0n } = amounts;
   const minted = (["USDC", "USDT", "DAI"] as const).flatMap((symbol): Send[] => {
     const value = amounts[symbol] ?? 0n;

@@ -25,7 +25,7 @@ const OPEN_LENGTH = 0xffff;
  * @param awaitsSignature The first action comes last, after the others, and its length is open: the appended length
  * word and signature become its end. 0x's API writes every quote with a permit like this.
  */
-export function settlerCall(
+export function buildSettlerCall(
   slippage: Slippage,
   actions: readonly Hex[],
   zid: Hex,

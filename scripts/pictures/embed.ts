@@ -18,17 +18,17 @@ export async function embeddedModules(): Promise<Record<string, string>> {
     [400, 600].map((weight) => readFile(new URL(`assets/inter/inter-latin-${weight}-normal.woff2`, root))),
   );
   return {
-    "convex/pages/rendererBytes.ts": moduleOf("WebAssembly of @resvg/resvg-wasm, deflated", {
+    "convex/pages/rendererBytes.ts": buildModule("WebAssembly of @resvg/resvg-wasm, deflated", {
       RENDERER: deflateSync(wasm, { level: 9 }),
     }),
-    "convex/pages/fontBytes.ts": moduleOf("Inter (assets/inter/LICENSE) as WOFF2", {
+    "convex/pages/fontBytes.ts": buildModule("Inter (assets/inter/LICENSE) as WOFF2", {
       REGULAR: regular ?? Buffer.alloc(0),
       SEMIBOLD: semibold ?? Buffer.alloc(0),
     }),
   };
 }
 
-function moduleOf(what: string, bytes: Record<string, Uint8Array>): string {
+function buildModule(what: string, bytes: Record<string, Uint8Array>): string {
   const exported = Object.entries(bytes).map(
     ([name, value]) => `export const ${name}: string =\n  "${Buffer.from(value).toString("base64")}";\n`,
   );

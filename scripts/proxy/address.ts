@@ -7,7 +7,7 @@ const PLACEHOLDER = /^(?:\$\{[^}]*\}|\$\w+|%\w+%|\{\{[^}]*\}\}|<[^>]*>)$/;
  * A placeholder that the client has not filled in counts as unset.
  * @throws OperatorError naming what is wrong with the setting.
  */
-export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
+export function getServiceUrl(setting: string | undefined, builtIn: string): string {
   const given = setting?.trim() ?? "";
   const address = given === "" || PLACEHOLDER.test(given) ? builtIn : given;
   if (!URL.canParse(address)) refuse("is not an address such as https://example.convex.site");

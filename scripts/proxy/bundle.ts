@@ -4,7 +4,7 @@ import type { ListToolsResult } from "@modelcontextprotocol/server";
 import { build } from "esbuild";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
-import { TOKENS } from "../../convex/wallets/tokens";
+import { WALLET_TOKENS } from "../../convex/wallets/tokens";
 import { aboutShape, TITLE, type About } from "./kit";
 import { inputSchema, outputSchema } from "./schemas";
 import type { BuiltIn } from "./server";
@@ -15,12 +15,12 @@ import { INSTRUCTIONS, tools, type Tool } from "./tools";
  * made from the service here, not in each process.
  */
 export async function bundle(outfile: string): Promise<{ about: About; builtIn: BuiltIn }> {
-  const root = await jsonOf("../../package.json", z.object({ config: z.object({ serviceUrl: z.url() }) }));
-  const about = await jsonOf("package.json", aboutShape);
-  const decimals = Object.entries(TOKENS).map(([symbol, token]) => [symbol, token.decimals] as const);
+  const root = await toJson("../../package.json", z.object({ config: z.object({ serviceUrl: z.url() }) }));
+  const about = await toJson("package.json", aboutShape);
+  const decimals = Object.entries(WALLET_TOKENS).map(([symbol, token]) => [symbol, token.decimals] as const);
   const builtIn: BuiltIn = {
     ...{ name: about.name, version: about.version, title: TITLE, serviceUrl: root.config.serviceUrl },
-    ...{ instructions: INSTRUCTIONS, listing: { tools: tools.map(listed) } },
+    ...{ instructions: INSTRUCTIONS, listing: { tools: tools.map(listTool) } },
     calls: tools.map(({ name, title, method, path, repeats, list }) => ({
       ...{ name, title, method, path, repeats },
       ...(list === undefined ? {} : { list }),
@@ -51,7 +51,7 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
 }
 
 /** A tool in the answer to `tools/list`. */
-function listed(tool: Tool): ListToolsResult["tools"][number] {
+function listTool(tool: Tool): ListToolsResult["tools"][number] {
   const { name, title, description, method, path, reads, destructive, open, repeats } = tool;
   const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
   if (found === undefined) throw new Error(`${name}: the service has no ${method} ${path}`);
@@ -64,6 +64,6 @@ function listed(tool: Tool): ListToolsResult["tools"][number] {
   };
 }
 
-async function jsonOf<Shape extends z.ZodType>(file: string, shape: Shape): Promise<z.output<Shape>> {
+async function toJson<Shape extends z.ZodType>(file: string, shape: Shape): Promise<z.output<Shape>> {
   return shape.parse(JSON.parse(await readFile(new URL(file, import.meta.url), "utf8")));
 }

@@ -1,9 +1,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
+import { hasKeyRequest, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import type { BuiltIn } from "./server";
 import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
-import { isObject, textOf } from "./text";
+import { isObject, formatObject } from "./text";
 import type { Called } from "./tools";
 
 /**
@@ -29,11 +29,11 @@ export async function callTool(
   { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
 ): Promise<CallToolResult> {
   const input = withLimit(tool.list, withoutNothing(given), isNothing);
-  if (inputAsksForKey(input)) return declined(tool);
+  if (hasKeyRequest(input)) return decline(tool);
   const long = Object.entries(input).find(
     ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
   );
-  if (long !== undefined) return failed(`${long[0]} ${TOO_LARGE}`);
+  if (long !== undefined) return toFailure(`${long[0]} ${TOO_LARGE}`);
   const named = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
   const isOrder = tool.repeats === "ordered";
   const isKeyed = isOrder || tool.repeats === "keyed";
@@ -44,7 +44,7 @@ export async function callTool(
       ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS, isOrder },
       idempotencyKey: isKeyed ? key : null,
     });
-    return answered(withLeanRows(tool.list, body), isOrder && named === null && body.repeated === true);
+    return toAnswer(withLeanRows(tool.list, body), isOrder && named === null && body.repeated === true);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return failedWith(tool, { key, isNamed: named !== null }, error);
@@ -62,9 +62,9 @@ function isNothing(value: unknown): boolean {
 }
 
 /** @param isRepeat Whether a client sends the same order again without a key. */
-function answered(body: Body, isRepeat: boolean): CallToolResult {
+function toAnswer(body: Body, isRepeat: boolean): CallToolResult {
   const { repeatedNote, ...told } = toolsNamed(body);
-  const notices = noticesOf(told);
+  const notices = listNotices(told);
   if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
   const facts = {
@@ -73,13 +73,13 @@ function answered(body: Body, isRepeat: boolean): CallToolResult {
   };
   // Notices first, then the facts.
   return {
-    content: [{ type: "text", text: [...notices, textOf({ ...facts, notice: undefined })].join("\n") }],
+    content: [{ type: "text", text: [...notices, formatObject({ ...facts, notice: undefined })].join("\n") }],
     structuredContent: notices.length === 0 ? facts : { ...facts, notices },
   };
 }
 
 /** What an answer means for the person, in words. */
-function noticesOf(body: Body): string[] {
+function listNotices(body: Body): string[] {
   const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey, notice } = body;
   const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
   const notices: string[] = [];
@@ -121,15 +121,15 @@ function failedWith(
 ): CallToolResult {
   // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
   const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
-  if (repeats === "freely" || repeats === "again") return failed(told);
+  if (repeats === "freely" || repeats === "again") return toFailure(told);
   const error = /[.!?)]$/.test(told) ? told : `${told}.`;
   const isOrder = repeats === "ordered";
   if (!inDoubt) {
     const again = isNamed ? " Another attempt needs another idempotencyKey." : "";
-    return failed(error + again, isOrder && !hasMoved ? { nothingMoved: true } : {});
+    return toFailure(error + again, isOrder && !hasMoved ? { nothingMoved: true } : {});
   }
   const how = key === null ? "within ten minutes" : `and idempotencyKey "${key}"`;
-  return failed(
+  return toFailure(
     `${error} Whether it was carried out is not known. To find out, call again with the same input ${how}: that returns the first outcome and never does it twice.`,
     { inDoubt, ...(key === null ? {} : { idempotencyKey: key }) },
   );
@@ -157,13 +157,13 @@ function toolsNamed(body: Body): Body {
   return Object.fromEntries(entries);
 }
 
-function failed(error: string, more: Body = {}): CallToolResult {
+function toFailure(error: string, more: Body = {}): CallToolResult {
   return { isError: true, content: [{ type: "text", text: error }], structuredContent: { error, ...more } };
 }
 
 /** Agents answer in words; from any other tool it is a refusal. */
-function declined({ name }: Called): CallToolResult {
+function decline({ name }: Called): CallToolResult {
   return name === "ask_noel" || name === "get_token_data"
-    ? answered({ answer: SECURITY_MESSAGE }, false)
-    : failed(SECURITY_MESSAGE);
+    ? toAnswer({ answer: SECURITY_MESSAGE }, false)
+    : toFailure(SECURITY_MESSAGE);
 }

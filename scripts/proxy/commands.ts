@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { command, Misuse } from "../command";
-import { serviceUrlOf } from "./address";
+import { getServiceUrl } from "./address";
 import type { BuiltIn } from "./server";
 
 /** The commands for people, in contrast to calls by a client. */
@@ -18,7 +18,7 @@ const CLIENTS: Readonly<Record<string, { file: string; key: string; isToml?: tru
   zed: { file: "~/.config/zed/settings.json", key: "context_servers" },
 };
 
-const usageOf = ({ name, serviceUrl }: BuiltIn) =>
+const formatUsage = ({ name, serviceUrl }: BuiltIn) =>
   `Offers crypto market data, research, signals and wallets to AI clients as tools (MCP over stdio).
 
 Usage: ${name}             speaks to a client on stdin and stdout
@@ -34,7 +34,7 @@ const flags = {
 } as const;
 
 export function run(builtIn: BuiltIn): Promise<void> {
-  const about = { usage: usageOf(builtIn), flags, most: 1 };
+  const about = { usage: formatUsage(builtIn), flags, most: 1 };
   return command(about, async ({ values: { client, version }, positionals: [word = ""] }) => {
     if (version) return console.log(builtIn.version);
     if (word !== "install") throw new Misuse(`'${word}' is not a command`);
@@ -46,7 +46,7 @@ export function run(builtIn: BuiltIn): Promise<void> {
 async function snippet(name: string, builtIn: BuiltIn): Promise<string> {
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client === undefined) throw new Misuse(`--client is one of ${Object.keys(CLIENTS).join(", ")}`);
-  const address = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, builtIn.serviceUrl);
+  const address = getServiceUrl(process.env.NOELCLAW_CONVEX_URL, builtIn.serviceUrl);
   const server = {
     ...(name === "vscode" ? { type: "stdio" } : name === "zed" ? { source: "custom" } : {}),
     ...(await startedBy(builtIn.name)),

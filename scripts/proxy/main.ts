@@ -1,5 +1,5 @@
 import { OperatorError } from "../command";
-import { serviceUrlOf } from "./address";
+import { getServiceUrl } from "./address";
 import { run } from "./commands";
 import { serve, type BuiltIn } from "./server";
 
@@ -10,7 +10,7 @@ declare const BUILT_IN: BuiltIn;
 if (process.argv.length > 2) await run(BUILT_IN);
 else {
   try {
-    const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
+    const serviceUrl = getServiceUrl(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
     process.stdout.on("error", () => process.exit());
     serve(BUILT_IN, serviceUrl);
   } catch (error) {

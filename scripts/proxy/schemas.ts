@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonSchemaOf } from "../reference/jsonSchema";
+import { toJsonSchema } from "../reference/jsonSchema";
 
 /** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
 
@@ -22,10 +22,10 @@ const SHARED: Readonly<Record<string, string>> = {
  * understands.
  */
 export function inputSchema(schema: z.ZodType): ObjectSchema {
-  const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
+  const { properties, ...rest } = objectSchema.parse(toJsonSchema(schema, "input"));
   const proper = Object.entries(properties).map(([name, given]): [string, unknown] => {
     const description = SHARED[name];
-    return [name, { ...properOf(given), ...(description === undefined ? {} : { description }) }];
+    return [name, { ...getProperForm(given), ...(description === undefined ? {} : { description }) }];
   });
   // Other names of a field, which earlier prompts use, are fields: a strict client would drop them.
   const aliases = Object.entries(aliased.safeParse(schema.meta()).data?.aliases ?? {}).map(
@@ -38,12 +38,12 @@ export function inputSchema(schema: z.ZodType): ObjectSchema {
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
 
 /** A field's proper form, without the other accepted spellings, lengths, and patterns that only JavaScript reads. */
-function properOf(schema: z.output<typeof field>): z.output<typeof field> {
+function getProperForm(schema: z.output<typeof field>): z.output<typeof field> {
   const { anyOf, pattern, minLength: _least, maxLength: _most, ...rest } = schema;
   const listed = z.array(field).safeParse(anyOf).data ?? [];
   const [first] = listed.filter((one) => one.const !== "");
   if (first !== undefined) {
-    const proper = { ...properOf(first), ...rest };
+    const proper = { ...getProperForm(first), ...rest };
     // An empty text clears the setting, so it must get through.
     if (listed.some((one) => one.const === "")) delete proper.pattern;
     return proper;
@@ -51,7 +51,7 @@ function properOf(schema: z.output<typeof field>): z.output<typeof field> {
   const inner = z.record(z.string(), field).safeParse(rest.properties);
   if (inner.success) return { ...rest, additionalProperties: false };
   const items = field.safeParse(rest.items);
-  if (items.success) return { ...rest, items: properOf(items.data) };
+  if (items.success) return { ...rest, items: getProperForm(items.data) };
   const isPlain = typeof pattern === "string" && !pattern.includes(String.raw`\u`);
   return isPlain ? { ...rest, pattern } : rest;
 }
@@ -74,7 +74,7 @@ const ADDED = {
  * rest is in the API document. An answer that failed has none of them but `error`.
  */
 export function outputSchema(schema: z.ZodType): ObjectSchema {
-  const { properties, anyOf } = answerSchema.parse(jsonSchemaOf(schema, "output"));
+  const { properties, anyOf } = answerSchema.parse(toJsonSchema(schema, "output"));
   const shapes = [properties, ...anyOf.map((one) => one.properties)];
   const own = shapes.flatMap((fields) =>
     Object.entries(fields).map(([name, { type }]): [string, unknown] => {

@@ -113,7 +113,7 @@ function messagesIn(line: string): string[] {
   const text = line.replace(/^[\uFEFF\s]+/, "");
   const list = text.startsWith("[") ? parseJson(text) : undefined;
   const messages = Array.isArray(list) ? list.map((one: unknown) => JSON.stringify(one)) : [text];
-  return messages.map((one) => (/:\s*null/.test(one) ? mended(one) : one));
+  return messages.map((one) => (/:\s*null/.test(one) ? mendInput(one) : one));
 }
 
 /** Nothing that was asked stays without an answer, if it comes soon. */
@@ -122,7 +122,7 @@ async function lastAnswers(): Promise<void> {
   await Promise.race([Promise.allSettled(underWay), sleep(GRACE_MS, undefined, { ref: false })]);
 }
 
-function mended(line: string): string {
+function mendInput(line: string): string {
   const message = parseJson(line);
   if (message === undefined) return line;
   return JSON.stringify(message, (name, value: unknown) => {

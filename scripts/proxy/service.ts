@@ -49,14 +49,14 @@ const PROXIES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 export async function callService(call: ServiceCall): Promise<Body> {
   const late = AbortSignal.timeout(call.timeoutMs);
   try {
-    const response = await fetch(addressOf(call), {
-      ...requestOf(call),
+    const response = await fetch(buildAddress(call), {
+      ...buildRequest(call),
       // Body and key are only for this service.
       redirect: "manual",
       signal: AbortSignal.any([late, call.signal]),
     });
     const isRepeat = response.headers.get("idempotent-replayed") === "true";
-    return bodyOf(response, await response.text(), isRepeat);
+    return readBody(response, await response.text(), isRepeat);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     call.signal.throwIfAborted();
@@ -81,7 +81,7 @@ const failureShape = z.object({
 });
 const object = z.record(z.string(), z.unknown());
 
-function bodyOf({ status, headers }: Response, text: string, isRepeat: boolean): Body {
+function readBody({ status, headers }: Response, text: string, isRepeat: boolean): Body {
   const body = parseJson(text);
   if (status >= 200 && status < 300) {
     const whole = object.safeParse(body);
@@ -123,7 +123,7 @@ function waitIn(retryAfter: string | null): string {
   return ` (try again in ${minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`})`;
 }
 
-function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
+function buildAddress({ serviceUrl, method, path, input }: ServiceCall): string {
   if (method === "POST") return serviceUrl + path;
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(input)) {
@@ -133,7 +133,7 @@ function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
   return query.size === 0 ? serviceUrl + path : `${serviceUrl}${path}?${query}`;
 }
 
-function requestOf({ method, input, idempotencyKey, isOrder }: ServiceCall): RequestInit {
+function buildRequest({ method, input, idempotencyKey, isOrder }: ServiceCall): RequestInit {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (isOrder) headers["Tool-Call"] = "true";
   // A caller's own key that no header can carry is sent in the body, which counts equally.

@@ -1,4 +1,9 @@
-import { dollars, bigUsd, percent, signed } from "../../convex/lib/text/numbers";
+import {
+  formatDollars,
+  formatBigUsd,
+  formatPercent,
+  formatSignedPercent,
+} from "../../convex/lib/text/numbers";
 import type { BuiltIn } from "./server";
 import type { Body } from "./service";
 
@@ -18,56 +23,63 @@ const UNITS: Readonly<Record<string, string>> = {
 };
 
 /** The lines of an object, nested ones indented. */
-export function textOf(body: Body, indent = ""): string {
+export function formatObject(body: Body, indent = ""): string {
   return Object.entries(body)
-    .flatMap(([name, value]) => linesOf(name, value, body, indent))
+    .flatMap(([name, value]) => listLines(name, value, body, indent))
     .join("\n");
 }
 
-function linesOf(name: string, value: unknown, within: Body, indent: string): string[] {
-  const label = `${indent}${wordsOf(name)}:`;
+function listLines(name: string, value: unknown, within: Body, indent: string): string[] {
+  const label = `${indent}${splitName(name)}:`;
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return [];
-  if (isObject(value)) return [label, textOf(value, `${indent}  `)];
-  if (!Array.isArray(value)) return [`${label} ${valueOf(name, value, within)}`];
+  if (isObject(value)) return [label, formatObject(value, `${indent}  `)];
+  if (!Array.isArray(value)) return [`${label} ${formatValue(name, value, within)}`];
   if (!value.some(isObject)) return [`${label} ${value.join(", ")}`];
-  return [label, ...value.map((one: unknown) => `${indent}- ${isObject(one) ? rowOf(one) : String(one)}`)];
+  return [
+    label,
+    ...value.map((one: unknown) => `${indent}- ${isObject(one) ? formatRow(one) : String(one)}`),
+  ];
 }
 
 /** A row of a list, in one line. */
-function rowOf(row: Body): string {
+function formatRow(row: Body): string {
   return Object.entries(row)
     .flatMap(([name, value]) => {
       if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return [];
-      if (Array.isArray(value)) return [`${wordsOf(name)} ${JSON.stringify(value)}`];
-      return [`${wordsOf(name)} ${isObject(value) ? `(${rowOf(value)})` : valueOf(name, value, row)}`];
+      if (Array.isArray(value)) return [`${splitName(name)} ${JSON.stringify(value)}`];
+      return [
+        `${splitName(name)} ${isObject(value) ? `(${formatRow(value)})` : formatValue(name, value, row)}`,
+      ];
     })
     .join(", ");
 }
 
 /** `market cap` for `marketCap`. */
-function wordsOf(name: string): string {
+function splitName(name: string): string {
   return /^[a-z]+(?:[A-Z][a-z]+)+$/.test(name)
     ? name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
     : name;
 }
 
-function valueOf(name: string, value: unknown, within: Body): string {
-  if (typeof value === "number") return numberOf(name, value, within);
+function formatValue(name: string, value: unknown, within: Body): string {
+  if (typeof value === "number") return formatNumber(name, value, within);
   if (typeof value !== "string") return value === null ? "none" : JSON.stringify(value);
-  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return timeOf(value);
-  return /^-?\d+(?:\.\d+)?$/.test(value) ? amountOf(name, value, within) : value;
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return formatTime(value);
+  return /^-?\d+(?:\.\d+)?$/.test(value) ? formatAmount(name, value, within) : value;
 }
 
 /** Figures are written as on the service's own cards and pages. */
-function numberOf(name: string, value: number, within: Body): string {
-  if (/At$/.test(name) && value > 1e11) return timeOf(value);
+function formatNumber(name: string, value: number, within: Body): string {
+  if (/At$/.test(name) && value > 1e11) return formatTime(value);
   if (/percent|change24h|24h_change/i.test(name))
-    return /change|pnl|afterCosts|expectancy|hold/i.test(name) ? signed(value) : percent(value, 2);
+    return /change|pnl|afterCosts|expectancy|hold/i.test(name)
+      ? formatSignedPercent(value)
+      : formatPercent(value, 2);
   if (
     /usd|price|marketCap|volume|^(?:entry|tp1|tp2|sl)$/i.test(name) ||
     (name === "amount" && "alertType" in within)
   )
-    return (value < 0 ? "−" : "") + (Math.abs(value) < 1e6 ? dollars : bigUsd)(Math.abs(value));
+    return (value < 0 ? "−" : "") + (Math.abs(value) < 1e6 ? formatDollars : formatBigUsd)(Math.abs(value));
   return Number.isInteger(value) ? String(value) : fourDigits(value);
 }
 
@@ -77,12 +89,12 @@ function fourDigits(value: number): string {
 }
 
 /** ISO 8601 or epoch milliseconds as `2026-01-05 09:30 UTC`. */
-function timeOf(at: string | number): string {
+function formatTime(at: string | number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
 /** Digits of a token, with four significant ones; with its symbol where another field names it. */
-function amountOf(name: string, digits: string, within: Body): string {
+function formatAmount(name: string, digits: string, within: Body): string {
   const symbol = within[UNITS[name] ?? ""];
   if (typeof symbol !== "string") return digits.includes(".") ? fourDigits(Number(digits)) : digits;
   const decimals = BUILT_IN.decimals[symbol];

@@ -1,10 +1,10 @@
 import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
-import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
-import { jsonSchemaOf, type JsonSchema } from "./jsonSchema";
-import { about } from "../../convex/ops/reference/about";
-import { answerHeaders, headersOf, RETRY_AFTER } from "./headers";
+import type { DocumentedFailure, MountedEndpoint } from "../../convex/platform/http/endpoint";
+import { toJsonSchema, type JsonSchema } from "./jsonSchema";
+import { about } from "../../convex/pages/reference/about";
+import { answerHeaders, buildHeaders, RETRY_AFTER } from "./headers";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
-import { VERSION } from "../../convex/ops/version";
+import { VERSION } from "../../convex/lib/version";
 
 /** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
 
@@ -16,9 +16,11 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
   for (const [tag, endpoints] of Object.entries(domains)) {
     for (const one of endpoints) {
       const isAlone = all.filter(({ path }) => path === one.path).length === 1;
-      const name = isAlone ? nameOf(one.path) : `${one.methods.map(capitalised).join("")}${nameOf(one.path)}`;
-      const input = jsonSchemaOf(one.input, "input");
-      if (isJson(one)) schemas[`${name}Answer`] = withNotice(jsonSchemaOf(one.returns, "output"), input);
+      const name = isAlone
+        ? getOperationName(one.path)
+        : `${one.methods.map(capitalise).join("")}${getOperationName(one.path)}`;
+      const input = toJsonSchema(one.input, "input");
+      if (isJson(one)) schemas[`${name}Answer`] = withNotice(toJsonSchema(one.returns, "output"), input);
       if (one.methods.includes("POST") && takesFields(input)) schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
@@ -89,11 +91,11 @@ const USER_TOKEN = {
 type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
 
 function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
-  const parameters = [...(method === "get" ? fieldsOf(one, input) : []), ...headersOf(one)];
+  const parameters = [...(method === "get" ? listParameters(one, input) : []), ...buildHeaders(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
   const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
   return {
-    operationId: `${method}${nameOf(one.path)}`,
+    operationId: `${method}${getOperationName(one.path)}`,
     tags: [tag],
     summary: one.summary,
     ...(one.description === undefined ? {} : { description: one.description }),
@@ -106,7 +108,12 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
           },
         }
       : {}),
-    responses: { "200": success(one, name), ...accepted(one, name), ...unchanged(one), ...failures(one) },
+    responses: {
+      "200": success(one, name),
+      ...buildAcceptedAnswer(one, name),
+      ...buildUnchangedAnswer(one),
+      ...failures(one),
+    },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
 }
@@ -122,7 +129,7 @@ function isJson(one: MountedEndpoint): boolean {
 }
 
 /** `/mcp/whale-alerts` is `McpWhaleAlerts`. */
-function nameOf(path: string): string {
+function getOperationName(path: string): string {
   return path
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
@@ -130,7 +137,7 @@ function nameOf(path: string): string {
 }
 
 /** `GET` is `Get`. */
-function capitalised(method: string): string {
+function capitalise(method: string): string {
   return method.charAt(0) + method.slice(1).toLowerCase();
 }
 
@@ -139,13 +146,13 @@ function ref(schema: string): JsonSchema {
 }
 
 /** The fields of an input as parameters of path and query, which cannot be `null`. */
-function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
+function listParameters(one: MountedEndpoint, input: JsonSchema): Parameter[] {
   const examples = one.example?.input;
   const inPath = /\{(\w+)\}$/.exec(one.path)?.[1];
   return Object.entries(input.properties ?? {}).map(([name, schema]) => {
     if (typeof schema === "boolean") throw new Error(`${one.path} does not say what ${name} is`);
     const { description, ...rest } = schema;
-    const example = fieldOf(examples, name);
+    const example = buildParameter(examples, name);
     return {
       name,
       in: name === inPath ? "path" : "query",
@@ -157,7 +164,7 @@ function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
   });
 }
 
-function fieldOf(value: unknown, name: string): unknown {
+function buildParameter(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }
 
@@ -188,7 +195,7 @@ function success(one: MountedEndpoint, name: string): Answer {
 }
 
 /** The 202 answer, in the form of the final one. */
-function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
+function buildAcceptedAnswer(one: MountedEndpoint, name: string): Record<string, Answer> {
   if (one.accepted === undefined) return {};
   const { headers } = success(one, name);
   const content = { [JSON_TYPE]: { schema: ref(`${name}Answer`) } };
@@ -196,14 +203,14 @@ function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
 }
 
 /** The 304 answer. */
-function unchanged(one: MountedEndpoint): Record<string, Answer> {
+function buildUnchangedAnswer(one: MountedEndpoint): Record<string, Answer> {
   if (one.unchanged === undefined) return {};
   return { "304": { description: one.unchanged, headers: answerHeaders(one.answerHeaders), content: {} } };
 }
 
 /** The failures of any endpoint, those that its limit and keys imply, and its own; by status. */
 function failures(one: MountedEndpoint): Record<string, Answer> {
-  const reasons: [ErrorCode, string | Failure][] = [
+  const reasons: [ErrorCode, string | DocumentedFailure][] = [
     [
       "invalid_request",
       "A field is missing or malformed (the message names it), or the body is no JSON object.",
@@ -215,7 +222,7 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   if (one.limit !== undefined) reasons.push(["rate_limited", "Too many requests."]);
   const { needs = [] } = one;
   if (needs.length > 0) reasons.push(["not_configured", `${needs.join(" or ")} is not configured.`]);
-  if (jsonSchemaOf(one.input, "input").properties?.userId !== undefined)
+  if (toJsonSchema(one.input, "input").properties?.userId !== undefined)
     reasons.push(["not_found", "The owner of this `userId` has put another in its place."]);
   for (const code of Object.keys(STATUS).filter(isErrorCode)) {
     const own = one.errors?.[code];
@@ -224,18 +231,18 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   const byStatus: Record<string, Answer> = {};
   for (const [code, failure] of reasons) {
     const status = String(STATUS[code]);
-    byStatus[status] = merged(byStatus[status], failureAnswer(code, failure));
+    byStatus[status] = mergeReasons(byStatus[status], failureAnswer(code, failure));
   }
   return byStatus;
 }
 
-function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
+function failureAnswer(code: ErrorCode, failure: string | DocumentedFailure): Answer {
   const {
     when,
     body,
     headers = {},
     example,
-  }: Failure = typeof failure === "string" ? { when: failure } : failure;
+  }: DocumentedFailure = typeof failure === "string" ? { when: failure } : failure;
   const retry: Record<string, Header> =
     code === "rate_limited"
       ? { "Retry-After": RETRY_AFTER }
@@ -247,7 +254,7 @@ function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
     headers: { ...answerHeaders(headers), ...retry },
     content: {
       [JSON_TYPE]: {
-        schema: body === undefined ? ref("Error") : withError(jsonSchemaOf(body, "output")),
+        schema: body === undefined ? ref("Error") : withError(toJsonSchema(body, "output")),
         ...(example === undefined ? {} : { example }),
       },
     },
@@ -263,7 +270,7 @@ function withError(schema: JsonSchema): JsonSchema {
 }
 
 /** Two reasons for one status are described together; the later one's body is more specific. */
-function merged(earlier: Answer | undefined, later: Answer): Answer {
+function mergeReasons(earlier: Answer | undefined, later: Answer): Answer {
   if (earlier === undefined) return later;
   return {
     description: `${earlier.description} ${later.description}`,

@@ -11,7 +11,7 @@ export function Prose({ text }: { text: string }) {
 
 /** A table for an object, or one for each of its possible forms; nothing if there are no fields. */
 export function FieldTables({ schema, caption }: { schema: JsonSchema; caption: string }) {
-  const forms = formsOf(schema);
+  const forms = listForms(schema);
   if (forms.length > 0) {
     return (
       <>
@@ -21,7 +21,7 @@ export function FieldTables({ schema, caption }: { schema: JsonSchema; caption: 
       </>
     );
   }
-  const fields = fieldsOf(schema, "");
+  const fields = listFields(schema, "");
   if (fields.length === 0) return null;
   return (
     <table class="fields" aria-label={caption}>
@@ -55,12 +55,12 @@ export function FieldTables({ schema, caption }: { schema: JsonSchema; caption: 
   );
 }
 
-function formsOf({ anyOf = [] }: JsonSchema): JsonSchema[] {
+function listForms({ anyOf = [] }: JsonSchema): JsonSchema[] {
   return anyOf.flatMap((form) => (typeof form === "object" && form.properties !== undefined ? [form] : []));
 }
 
 /** Nested fields appear with their paths: `top20[].rank`. */
-function fieldsOf(schema: JsonSchema, path: string): Field[] {
+function listFields(schema: JsonSchema, path: string): Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
     if (typeof value === "boolean") return [];
     const name = path === "" ? key : `${path}.${key}`;
@@ -68,7 +68,7 @@ function fieldsOf(schema: JsonSchema, path: string): Field[] {
     const description = value.description ?? "";
     const inner = innerFields(value, name);
     // A group without a description needs none: its fields are enough.
-    const own = { name, type: typeOf(value), required, description };
+    const own = { name, type: describeType(value), required, description };
     return inner.length > 0 && description === "" && value.type === "object" ? inner : [own, ...inner];
   });
 }
@@ -76,13 +76,14 @@ function fieldsOf(schema: JsonSchema, path: string): Field[] {
 function innerFields(schema: JsonSchema, name: string): Field[] {
   const { items } = schema;
   const inner = variants(schema).flatMap((one) => (one === schema ? [] : innerFields(one, name)));
-  if (typeof items === "object" && !Array.isArray(items)) return [...fieldsOf(items, `${name}[]`), ...inner];
-  return [...fieldsOf(schema, name), ...inner];
+  if (typeof items === "object" && !Array.isArray(items))
+    return [...listFields(items, `${name}[]`), ...inner];
+  return [...listFields(schema, name), ...inner];
 }
 
 /** A field's type, in words. */
-function typeOf(schema: JsonSchema): string {
-  const words = variants(schema).map((one) => (one === schema ? plainType(one) : typeOf(one)));
+function describeType(schema: JsonSchema): string {
+  const words = variants(schema).map((one) => (one === schema ? plainType(one) : describeType(one)));
   return [...new Set(words)].join(" or ");
 }
 
@@ -107,26 +108,26 @@ const WORDS: Readonly<Record<string, string>> = {
   boolean: "true or false",
   null: "nothing (null)",
 };
-const wordOf = (type: string): string => WORDS[type] ?? type;
+const getWord = (type: string): string => WORDS[type] ?? type;
 
 /** A type in words for those who fill in the field. */
 function plainType(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.join(", ");
-  if (Array.isArray(schema.type)) return schema.type.map(wordOf).join(" or ");
+  if (Array.isArray(schema.type)) return schema.type.map(getWord).join(" or ");
   const { type = "anything", items, format, minLength, maxLength } = schema;
   if (type === "array" && typeof items === "object" && !Array.isArray(items)) {
-    return items.properties === undefined ? `list of ${typeOf(items)}` : "list";
+    return items.properties === undefined ? `list of ${describeType(items)}` : "list";
   }
   if (type === "string" && format === "date-time") return "time, as in 2026-01-05T09:00:00Z";
   if (type === "string" && maxLength !== undefined) {
     const least = minLength === undefined || minLength < 2 ? "up to" : `${minLength} to`;
     return `text, ${least} ${maxLength.toLocaleString("en-US")} characters`;
   }
-  return `${wordOf(type)}${rangeOf(schema)}`;
+  return `${getWord(type)}${describeRange(schema)}`;
 }
 
-function rangeOf({ minimum, maximum = Infinity }: JsonSchema): string {
+function describeRange({ minimum, maximum = Infinity }: JsonSchema): string {
   if (minimum === undefined) return "";
   // Without other bounds, whole numbers have the language's own.
   const isBounded = maximum < Number.MAX_SAFE_INTEGER;

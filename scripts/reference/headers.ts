@@ -1,9 +1,9 @@
-import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
+import type { MountedEndpoint } from "../../convex/platform/http/endpoint";
 import type { Header, Parameter } from "./types";
 
 /** The headers in the API document: those of requests, and those of every answer. */
 
-export function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
+export function buildHeaders({ headers = {} }: MountedEndpoint): Parameter[] {
   // OpenAPI describes Authorization as a security scheme, and ignores it among the parameters.
   return Object.entries(headers)
     .filter(([name]) => name !== "Authorization")

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
+export function toJsonSchema(schema: z.ZodType, io: "input" | "output"): JsonSchema {
   const json: JsonSchema = z.toJSONSchema(schema, {
     io,
     unrepresentable: "any",

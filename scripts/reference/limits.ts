@@ -1,11 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { inWords } from "../../convex/lib/errors";
-import { LIMITS } from "../../convex/lib/limits/charges";
-import { namesIn } from "../../convex/lib/records";
+import { formatDuration } from "../../convex/lib/errors";
+import { LIMITS } from "../../convex/platform/limits/charges";
+import { listKeys } from "../../convex/lib/objects";
 
 /** Writes the table of limits into the document, from the limits themselves. */
-
 const PAGE = new URL("../../docs/endpoints.md", import.meta.url);
 const [BEGIN, END] = ["<!-- limits: `npm run codegen` -->\n", "<!-- /limits -->"];
 const HEAD = ["What", "Of one user", "Of one address or network"];
@@ -13,11 +12,11 @@ const HEAD = ["What", "Of one user", "Of one address or network"];
 /** `30 in 60 seconds, 60 at once`. */
 function describeLimit(limit: { rate: number; period: number; capacity: number }): string {
   const { rate, period, capacity } = limit;
-  return `${rate} in ${inWords(period)}${capacity > rate ? `, ${capacity} at once` : ""}`;
+  return `${rate} in ${formatDuration(period)}${capacity > rate ? `, ${capacity} at once` : ""}`;
 }
 
 function limitRows(): string[][] {
-  return namesIn(LIMITS).map((name) => {
+  return listKeys(LIMITS).map((name) => {
     const { of, user, ...around } = LIMITS[name];
     const [limit, whose] = "network" in around ? [around.network, " (network)"] : [around.address, ""];
     return [of, describeLimit(user), `${describeLimit(limit)}${whose}`];

@@ -1,6 +1,6 @@
-import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
-import { about } from "../../convex/ops/reference/about";
-import { PROXY_PATH, TITLE } from "../../convex/ops/version";
+import type { MountedEndpoint } from "../../convex/platform/http/endpoint";
+import { about } from "../../convex/pages/reference/about";
+import { PROXY_PATH, TITLE } from "../../convex/lib/version";
 
 /** The page for language models. Pure. */
 

@@ -37,16 +37,16 @@ export function pages(document: OpenApi): Record<string, string> {
           {document.tags.map(({ name, description: about }) => (
             <section>
               <h2 id={name}>
-                <a href={addressOf(name)}>{heading(name)}</a>
+                <a href={getPageAddress(name)}>{heading(name)}</a>
               </h2>
               <p>
                 <Prose text={about} />
               </p>
               <ul>
-                {told(document, name).map((one) => (
+                {renderNote(document, name).map((one) => (
                   <li>
-                    <a href={`${addressOf(name)}#${idOf(one)}`}>
-                      <code>{nameOf(one)}</code>
+                    <a href={`${getPageAddress(name)}#${getAnchor(one)}`}>
+                      <code>{getPageName(one)}</code>
                     </a>{" "}
                     <Prose text={one.operation.summary} />
                   </li>
@@ -60,12 +60,12 @@ export function pages(document: OpenApi): Record<string, string> {
     { site },
   );
   const subjects = document.tags.map(({ name, description: about }): [string, string] => [
-    addressOf(name),
+    getPageAddress(name),
     pageHtml(
       {
         title: `${heading(name)}: reference of ${title}`,
         description: about,
-        path: addressOf(name),
+        path: getPageAddress(name),
         content: (
           <>
             <h1>{heading(name)}</h1>
@@ -75,12 +75,12 @@ export function pages(document: OpenApi): Record<string, string> {
             <Chips
               label="Subjects"
               choices={document.tags.map((tag) => ({
-                href: addressOf(tag.name),
+                href: getPageAddress(tag.name),
                 name: heading(tag.name),
                 isShown: tag.name === name,
               }))}
             />
-            {told(document, name).map((one) => (
+            {renderNote(document, name).map((one) => (
               <Fold document={document} {...one} />
             ))}
           </>
@@ -92,7 +92,7 @@ export function pages(document: OpenApi): Record<string, string> {
   return { "/docs": first, ...Object.fromEntries(subjects) };
 }
 
-function told({ paths }: OpenApi, tag: string): Told[] {
+function renderNote({ paths }: OpenApi, tag: string): Told[] {
   return Object.entries(paths).flatMap(([path, { get, post }]) => {
     const both = [
       { path, method: "get" as const, operation: get },
@@ -104,16 +104,16 @@ function told({ paths }: OpenApi, tag: string): Told[] {
   });
 }
 
-const addressOf = (tag: string): string => `/docs/${encodeURIComponent(tag)}`;
+const getPageAddress = (tag: string): string => `/docs/${encodeURIComponent(tag)}`;
 const heading = (tag: string): string => tag.charAt(0).toUpperCase() + tag.slice(1);
-const nameOf = ({ method, path }: Told): string => `${method.toUpperCase()} ${path}`;
-const idOf = ({ method, path }: Told): string => `${method}${path.replaceAll(/[^A-Za-z0-9]+/g, "-")}`;
+const getPageName = ({ method, path }: Told): string => `${method.toUpperCase()} ${path}`;
+const getAnchor = ({ method, path }: Told): string => `${method}${path.replaceAll(/[^A-Za-z0-9]+/g, "-")}`;
 
 function Fold({ document, ...one }: Told & { document: OpenApi }) {
-  const name = nameOf(one);
+  const name = getPageName(one);
   const { requestBody, parameters = [], responses, summary, description } = one.operation;
   const fields: JsonSchema = requestBody
-    ? resolved(document, requestBody.content[JSON_TYPE]?.schema)
+    ? resolveReference(document, requestBody.content[JSON_TYPE]?.schema)
     : {
         properties: Object.fromEntries(
           parameters.map(({ name: field, schema, description: says = "" }) => [
@@ -124,7 +124,7 @@ function Fold({ document, ...one }: Told & { document: OpenApi }) {
         required: parameters.filter(({ required }) => required === true).map(({ name: field }) => field),
       };
   return (
-    <details class="fold" id={idOf(one)}>
+    <details class="fold" id={getAnchor(one)}>
       <summary>
         <code>{name}</code> <Prose text={summary} />
       </summary>
@@ -164,7 +164,7 @@ function Example({ label, value }: { label: string; value: unknown }) {
   );
 }
 
-function resolved({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema {
+function resolveReference({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema {
   const name = schema.$ref?.split("/").at(-1);
   return name === undefined ? schema : (components.schemas[name] ?? {});
 }

@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { constants, crc32, deflateRawSync } from "node:zlib";
-import { domains, offered } from "../../convex/endpoints";
-import type { Piece } from "../../convex/ops/reference/splices";
-import { ADDRESS } from "../../convex/ops/reference/texts";
+import { domains, endpointsByDomain } from "../../convex/endpoints";
+import type { Piece } from "../../convex/pages/reference/splices";
+import { ADDRESS } from "../../convex/pages/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
 import { HEADERS } from "../../convex/pages/layout";
@@ -18,7 +18,7 @@ const PROXY = new URL("../../dist/proxy.js", import.meta.url);
 /** The document, the pages and the text for models of a deployment at this address, with the headers of the pages. */
 export function reference(address: string) {
   const texts = {
-    document: JSON.stringify(openApi(offered, address)),
+    document: JSON.stringify(openApi(endpointsByDomain, address)),
     ...pages(openApi(domains, address)),
     llms: llmsText(domains, address),
   };
@@ -34,7 +34,7 @@ export function published() {
     ([name, text]) => [name, text.split(ADDRESS).map(packedPiece)] as const,
   );
   return {
-    TAG: tagOf({ ...written, ...program }),
+    TAG: computeTag({ ...written, ...program }),
     /** Shown beside the address of the program, so that who has fetched it can compare. */
     PROXY_SHA256: createHash("sha256")
       .update(program.proxy ?? "")
@@ -66,12 +66,12 @@ function moduleText(): string {
 }
 
 /** Identifies the texts: other texts have another one. */
-function tagOf(written: object): string {
+function computeTag(written: object): string {
   return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await writeFile(
-    fileURLToPath(new URL("../../convex/ops/reference/bytes.ts", import.meta.url)),
+    fileURLToPath(new URL("../../convex/pages/reference/bytes.ts", import.meta.url)),
     moduleText(),
   );

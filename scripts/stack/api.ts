@@ -5,8 +5,8 @@ import { calculateJwkThumbprint, importJWK, jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
 import { parseJson } from "../json";
 import { real } from "../real";
-import { addressOf, foreignness, type Handler } from "../sockets";
-import { failureOf, type Application, type FunctionKind } from "./application";
+import { getSenderAddress, findForeignOrigin, type Handler } from "../sockets";
+import { toFailure, type Application, type FunctionKind } from "./application";
 import type { Keys } from "./keys";
 
 /** What a deployment serves: the application's HTTP actions, Convex's function API, and the tokens of its users. */
@@ -60,18 +60,18 @@ export async function createIssuer({ issuerKey }: Pick<Keys, "issuerKey">): Prom
   };
 }
 
-const bearerOf = ({ headers }: Request) =>
+const getBearer = ({ headers }: Request) =>
   /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "")?.[1] ?? null;
 
 /** Serves the application's HTTP actions as a deployment's site does. */
-export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handler {
+export function createSiteHandler(ready: Promise<Application>, issuer: Issuer): Handler {
   return async (request, from) => {
     const { method, headers, url } = request;
     const bytes = await request.arrayBuffer();
     const body = bytes.byteLength === 0 ? {} : { body: bytes };
-    const token = bearerOf(request);
+    const token = getBearer(request);
     const caller = {
-      ip: addressOf(request, from),
+      ip: getSenderAddress(request, from),
       userAgent: headers.get("user-agent"),
       // A header that is not a token of the local issuer may be an application key, which the application checks.
       identity: token === null ? null : await issuer.verify(token),
@@ -83,7 +83,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
     } catch (error) {
       // The platform's answer when an HTTP action throws.
       console.error("An HTTP action failed", error);
-      const { message, ...data } = failureOf(error);
+      const { message, ...data } = toFailure(error);
       const code = `[Request ID: ${randomUUID()}] Server Error: ${message}`;
       return Response.json({ code, ...data }, { status: 500 });
     }
@@ -108,11 +108,11 @@ const KINDS: Readonly<Record<string, FunctionKind>> = {
 };
 
 /** Serves Convex's function API over HTTP, for public functions, so that its own HTTP client works. */
-export function functionApiHandler(ready: Promise<Application>, issuer: Issuer): Handler {
+export function createFunctionApiHandler(ready: Promise<Application>, issuer: Issuer): Handler {
   return async (request, from) => {
     const answer = (status: number, body: unknown) => Response.json(body, { status, headers: CORS });
     const refuse = (status: number, code: string, message: string) => answer(status, { code, message });
-    const foreign = foreignness(request);
+    const foreign = findForeignOrigin(request);
     if (foreign !== null) return refuse(403, "Foreign", foreign);
     const path = new URL(request.url).pathname;
     if (request.method === "OPTIONS") {
@@ -127,11 +127,15 @@ export function functionApiHandler(ready: Promise<Application>, issuer: Issuer):
       return refuse(404, "NotFound", "There is nothing at this path");
     const parsed = callShape.safeParse(parseJson(await request.text()));
     if (!parsed.success) return refuse(400, "BadJsonBody", "The body must be { path, args, format }");
-    const token = bearerOf(request);
+    const token = getBearer(request);
     const identity = token === null ? null : await issuer.verify(token);
     if (request.headers.has("authorization") && identity === null)
       return refuse(401, "InvalidAuthHeader", "The token is not one of the local issuer");
-    const caller = { ip: addressOf(request, from), userAgent: request.headers.get("user-agent"), identity };
+    const caller = {
+      ip: getSenderAddress(request, from),
+      userAgent: request.headers.get("user-agent"),
+      identity,
+    };
     const { path: name, args } = parsed.data;
     try {
       const application = await ready;
@@ -142,7 +146,7 @@ export function functionApiHandler(ready: Promise<Application>, issuer: Issuer):
       const value = await application.run(kind, name, Object.fromEntries(given), caller);
       return answer(200, { status: "success", value: convexToJson(value), logLines: [] });
     } catch (error) {
-      const { message, data } = failureOf(error);
+      const { message, data } = toFailure(error);
       const errorMessage = `[Request ID: ${randomUUID()}] Server Error\n${message}`;
       const ofConvex = data === undefined ? {} : { errorData: data };
       return answer(FUNCTION_FAILED, { status: "error", errorMessage, ...ofConvex, logLines: [] });
@@ -159,7 +163,7 @@ const orderShape = z.object({ subject: z.string().min(1).max(256) });
  */
 export async function tokenAnswer(request: Request, issuer: Issuer): Promise<Response | null> {
   if (`${request.method} ${new URL(request.url).pathname}` !== "POST /_token") return null;
-  if (request.headers.has("origin") || foreignness(request) !== null)
+  if (request.headers.has("origin") || findForeignOrigin(request) !== null)
     return Response.json({ error: "Only for commands on this machine" }, { status: 403 });
   const order = orderShape.safeParse(parseJson(await request.text()));
   if (!order.success) return Response.json({ error: "The body must be { subject }" }, { status: 400 });

@@ -32,7 +32,7 @@ export type Rows = Record<string, GenericDocument[]>;
 /** Calls of a function, the JSON bytes of its arguments and answers, and what a transaction reads and writes. */
 export type Usage = Record<string, { calls: number; bytes: number } & Partial<Spent>>;
 
-/** The application as the local stack sees it. Functions are named as in `research/shifts:start`. */
+/** The application as the local stack sees it. Functions are named as in `research/shifts:startShift`. */
 export type Application = {
   /** Runs the HTTP action at `path` (with its query). Throws what the action throws. */
   fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
@@ -98,7 +98,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
   const usage: Usage = {};
   let count = 0;
   let stopped = false;
-  const metered = (name: string, registered: Registered) => {
+  const meterCall = (name: string, registered: Registered) => {
     const handler = host === null || registered.isAction !== true ? registered._handler : hosted(host, name);
     return async (ctx: unknown, ...given: unknown[]) => {
       if (stopped) throw new Error(STOPPED);
@@ -106,11 +106,11 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
       const one = (usage[name] ??= { calls: 0, bytes: 0 });
       one.calls++;
       const answer = await handler(ctx, ...given);
-      one.bytes += sizeOf(given[0]) + sizeOf(answer);
+      one.bytes += measureSize(given[0]) + measureSize(answer);
       return answer;
     };
   };
-  const modules = await modulesIn(convexDirectory, "ts", metered);
+  const modules = await modulesIn(convexDirectory, "ts", meterCall);
   const t: Test = convexTest({ schema: tables, modules, transactionLimits: true });
   await registerComponents(t);
 
@@ -125,7 +125,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
       return one.mutation(makeFunctionReference<"mutation", FunctionArgs, Value>(name), args);
     return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
   };
-  const moduleOf = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
+  const loadModule = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
   return {
     // The library passes no signal on.
     fetch: (url, { signal: _, ...init }, caller = {}) =>
@@ -143,13 +143,13 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
     run: (kind, name, args, caller) => clock.inside(() => run(kind, name, args, caller)),
     describe: async (name) => {
       const [file = "", exported = "default"] = name.split(":");
-      const found = member(await moduleOf(file.replace(/\.[jt]s$/, "")), exported);
+      const found = member(await loadModule(file.replace(/\.[jt]s$/, "")), exported);
       if (!isRegistered(found)) return null;
       const kind = found.isQuery === true ? "query" : found.isMutation === true ? "mutation" : "action";
       return { kind, isPublic: found.isPublic === true };
     },
-    defaultExport: async (name) => member(await moduleOf(name), "default"),
-    rows: () => clock.inside(() => rowsOf(t)),
+    defaultExport: async (name) => member(await loadModule(name), "default"),
+    rows: () => clock.inside(() => toRows(t)),
     restore: (rows) => clock.inside(() => restoreRows(t, rows)),
     count: () => count,
     usage: () =>
@@ -199,13 +199,13 @@ function referenceTo<Kind extends FunctionKind>(name: string) {
 const anyValue = z.custom<Value>();
 
 /** A failed function's error for its caller: the message, and the data of a `ConvexError`. */
-export function failureOf(error: unknown): { message: string; data?: JSONValue } {
+export function toFailure(error: unknown): { message: string; data?: JSONValue } {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof ConvexError)) return { message };
   return { message, data: convexToJson(anyValue.parse(error.data)) };
 }
 
-function sizeOf(value: unknown): number {
+function measureSize(value: unknown): number {
   return value === undefined ? 0 : (JSON.stringify(value)?.length ?? 0);
 }
 
@@ -265,7 +265,7 @@ function isSchema(value: unknown): value is AnySchema {
   return typeof value === "object" && value !== null && "tables" in value && "schemaValidation" in value;
 }
 
-function rowsOf(t: Test): Promise<Rows> {
+function toRows(t: Test): Promise<Rows> {
   return t.run(async ({ db }) => {
     const rows: Rows = {};
     for (const table of Object.keys(schema.tables)) {
@@ -286,7 +286,7 @@ const TOGETHER = 5_000;
 async function restoreRows(t: Test, rows: Rows): Promise<void> {
   const all = Object.entries(rows)
     .flatMap(([table, documents]) =>
-      documents.map((document) => ({ table, document, number: numberOf(document) })),
+      documents.map((document) => ({ table, document, number: toNumber(document) })),
     )
     .sort((a, b) => a.number - b.number);
   for (let start = 0; start < all.length; start += TOGETHER) {
@@ -298,7 +298,7 @@ async function restoreRows(t: Test, rows: Rows): Promise<void> {
         for (;;) {
           const id = await db.insert(table, fields);
           if (id === _id) break;
-          if (numberOf({ _id: id }) > number) throw new Error(`A row of ${table} cannot be restored`);
+          if (toNumber({ _id: id }) > number) throw new Error(`A row of ${table} cannot be restored`);
           await db.delete(id);
         }
       }
@@ -312,6 +312,6 @@ function at(usual: DateConstructor, time: number): DateConstructor {
   });
 }
 
-function numberOf({ _id }: GenericDocument): number {
+function toNumber({ _id }: GenericDocument): number {
   return typeof _id === "string" ? Number.parseInt(_id, 10) : Number.NaN;
 }

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { real } from "../real";
-import { AT_PUSH, isOfTheService, linesOf } from "../settings";
+import { AT_PUSH, isOfTheService, formatSettings } from "../settings";
 import { listen } from "../sockets";
 import type { Variables } from "./env";
 
@@ -37,7 +37,7 @@ export async function startBackend(options: {
   const folder = await mkdtemp(join(tmpdir(), "backend-"));
   for (const name of COPIED) await cp(name, join(folder, name), { recursive: true });
   await symlink(resolve("node_modules"), join(folder, "node_modules"));
-  const ports = ["--local-cloud-port", portOf(urls.apiUrl), "--local-site-port", portOf(urls.siteUrl)];
+  const ports = ["--local-cloud-port", getPort(urls.apiUrl), "--local-site-port", getPort(urls.siteUrl)];
   const env = { ...process.env, CONVEX_AGENT_MODE: "anonymous" };
   const dev = convexCli(
     ["dev", "--typecheck", "disable", "--codegen", "disable", ...ports],
@@ -53,7 +53,7 @@ export async function startBackend(options: {
     // The CLI stores which deployment belongs to the folder, so that further commands find it.
     const isNamed = async () =>
       (await readFile(join(folder, ".env.local"), "utf8").catch(() => "")).includes("CONVEX_DEPLOYMENT=");
-    await reached(async () => (await isNamed()) && answers(`${urls.apiUrl}/instance_name`), dev);
+    await waitUntil(async () => (await isNamed()) && answers(`${urls.apiUrl}/instance_name`), dev);
     const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).filter(
       ([name, value]) => value !== undefined && isOfTheService(name),
     );
@@ -61,11 +61,11 @@ export async function startBackend(options: {
       ["env", "set", "--force"],
       { cwd: folder },
       () => {},
-      linesOf(Object.fromEntries(values)),
+      formatSettings(Object.fromEntries(values)),
     );
     if ((await set.ended) !== 0)
-      throw new OperatorError(`The backend did not accept its settings: ${lastOf(set.said)}`);
-    await reached(() => answers(`${urls.siteUrl}/health`), dev);
+      throw new OperatorError(`The backend did not accept its settings: ${getLastError(set.said)}`);
+    await waitUntil(() => answers(`${urls.siteUrl}/health`), dev);
   } catch (error) {
     await stop();
     throw error;
@@ -80,7 +80,7 @@ async function freeUrl(port: number, variable: string): Promise<string> {
   return url;
 }
 
-const portOf = (url: string) => new URL(url).port;
+const getPort = (url: string) => new URL(url).port;
 
 const answers = (url: string): Promise<boolean> =>
   fetch(url).then(
@@ -119,21 +119,21 @@ function convexCli(
 }
 
 /** Waits for a condition while the CLI runs. */
-async function reached(isSo: () => Promise<boolean>, { said, ended }: Cli): Promise<void> {
+async function waitUntil(isSo: () => Promise<boolean>, { said, ended }: Cli): Promise<void> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   const until = Date.now() + PATIENCE_MS;
   while (!(await isSo())) {
     if (hasEnded || Date.now() > until)
       throw new OperatorError(
-        `The platform's own backend could not be started: ${lastOf(said)}. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.`,
+        `The platform's own backend could not be started: ${getLastError(said)}. The Convex CLI fetches it from the internet the first time. Without --backend, npm start needs no network.`,
       );
     await new Promise((done) => real.setTimeout(done, LOOK_MS));
   }
 }
 
 /** The CLI's error message: its first line with a cross, or its last line. */
-function lastOf(said: readonly string[]): string {
+function getLastError(said: readonly string[]): string {
   const reason = said.find((line) => line.startsWith("✖")) ?? said.at(-1) ?? "the Convex CLI said nothing";
   return reason.replace(/^✖\s*/, "").replace(/\.$/, "");
 }

@@ -178,7 +178,7 @@ function replacements(current: AsyncLocalStorage<VirtualTime>) {
     fetch: (input: RequestInfo | URL, init?: RequestInit) => {
       const time = current.getStore();
       // Node's fetch sets timers of its own, also while an answer is read, which must not stop with the clock that waits.
-      return current.exit(() => countingFetch(real.fetch, () => time?.hold())(input, init));
+      return current.exit(() => createCountingFetch(real.fetch, () => time?.hold())(input, init));
     },
   };
 }
@@ -189,7 +189,7 @@ type Fetch = typeof globalThis.fetch;
  * A `fetch` that holds the clock from the call until the last byte of the answer has arrived: it answers with all of it.
  * @param hold Stops the clock and returns its release; nothing if there is no clock to stop.
  */
-export function countingFetch(fetch: Fetch, hold: () => (() => void) | undefined): Fetch {
+export function createCountingFetch(fetch: Fetch, hold: () => (() => void) | undefined): Fetch {
   return async (input, init) => {
     const end = hold();
     if (end === undefined) return fetch(input, init);

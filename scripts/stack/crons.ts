@@ -1,7 +1,7 @@
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
 import { log } from "../../convex/lib/log";
-import { failureOf, type Application } from "./application";
+import { toFailure, type Application } from "./application";
 import type { Clock } from "./clock";
 
 /** When each cron is due next, by its identifier. */
@@ -87,7 +87,7 @@ export async function startCrons(application: Application, clock: Clock, saved: 
       const given = Object.entries(args[0]).map(([key, value]) => [key, jsonToConvex(value)] as const);
       await application.run(described?.kind ?? "mutation", name, Object.fromEntries(given));
     } catch (error) {
-      log.error("cron.failed", { cron: id, message: failureOf(error).message });
+      log.error("cron.failed", { cron: id, message: toFailure(error).message });
     }
     if (stopped) return;
     let next = nextDue(schedule, time);

@@ -1,6 +1,6 @@
 import { OperatorError } from "../command";
 import { readFile } from "node:fs/promises";
-import { problemsOf, settingsIn, unknownNames } from "../settings";
+import { listProblems, parseSettings, listUnknownNames } from "../settings";
 import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
@@ -30,12 +30,12 @@ function isProvider(name: string): name is Provider {
 }
 
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, otherwise `.local`. */
-export function stateDirectory(variables: Variables): string {
+export function getStateDirectory(variables: Variables): string {
   return variables.LOCAL_STATE_DIR || ".local";
 }
 
 /** The providers that the operator has set up, which are called for real. */
-export function realProviders(settings: Variables): Provider[] {
+export function listRealProviders(settings: Variables): Provider[] {
   return NAMES.filter((name) => {
     const { key, addresses } = PROVIDERS[name];
     return [key, ...addresses].some((variable) => Boolean(settings[variable]));
@@ -43,7 +43,7 @@ export function realProviders(settings: Variables): Provider[] {
 }
 
 /** Providers in words: the gateway's key and addresses also serve its agent API. */
-export function shownProviders(names: readonly Provider[]): string[] {
+export function describeProviders(names: readonly Provider[]): string[] {
   return names.flatMap((name) => (name === "LLM gateway" ? [name, "agent API"] : [name]));
 }
 
@@ -52,13 +52,16 @@ export function shownProviders(names: readonly Provider[]): string[] {
  * @param warn Receives a line for each setting without effect.
  * @throws OperatorError for an impossible value: every request that needs it would get 500.
  */
-export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
-  const own = settingsIn(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
+export async function readCheckedSettings(
+  file: string | null,
+  warn: (line: string) => void,
+): Promise<Variables> {
+  const own = parseSettings(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
   const settings = { ...own, ...process.env };
   const where = (name: string) => (own[name] === undefined ? "environment" : file);
-  const problems = problemsOf(settings, isLoopback(settings.CHAIN_RPC_URL));
+  const problems = listProblems(settings, isLoopback(settings.CHAIN_RPC_URL));
   // Unknown names are reported with impossible values: one may be a misspelling of the missing setting.
-  const lines = [...problems, ...unknownNames(own)].map(
+  const lines = [...problems, ...listUnknownNames(own)].map(
     ({ name, says }) => `${where(name)}: ${name} ${says}`,
   );
   if (problems.length > 0)
@@ -78,7 +81,7 @@ export function isLoopback(url: string | undefined): boolean {
  * @param context.local The variables that point to the stack's own chain and stand-ins.
  * @param context.payments The local chain's accounts, if the operator has none.
  */
-export function applicationVariables(
+export function buildApplicationVariables(
   settings: Variables,
   context: { local: Variables; payments: Variables; keys: Keys; siteUrl: string; apiUrl: string },
 ): Variables {
@@ -96,7 +99,7 @@ export function applicationVariables(
     // A component would use the machine's own LOG_LEVEL, and fail for an unknown value.
     LOG_LEVEL: "REPORT",
   };
-  const outside = realProviders(settings);
+  const outside = listRealProviders(settings);
   for (const name of NAMES.filter((one) => !outside.includes(one))) {
     const { key, addresses, beside } = PROVIDERS[name];
     // The simulated swaps are on the local chain, whose feeds agree with the simulated sources. With a real chain there

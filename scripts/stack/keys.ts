@@ -27,11 +27,11 @@ const keysShape = z.object({
 export type Keys = z.infer<typeof keysShape>;
 
 /** The keys stored in `directory`, made at the first call. @throws OperatorError if the file is damaged. */
-export async function keptKeys(directory: string): Promise<Keys> {
+export async function loadKeys(directory: string): Promise<Keys> {
   const file = path.join(directory, "keys.json");
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) {
-    const keys = await freshKeys();
+    const keys = await createKeys();
     await mkdir(directory, { recursive: true });
     await writeFile(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600, flag: "wx" });
     return keys;
@@ -44,7 +44,7 @@ export async function keptKeys(directory: string): Promise<Keys> {
 }
 
 /** New keys, stored nowhere. */
-export async function freshKeys(): Promise<Keys> {
+export async function createKeys(): Promise<Keys> {
   const { privateKey } = await generateKeyPair("ES256", { extractable: true });
   return keysShape.parse({
     walletEncryptionKey: randomBytes(32).toString("hex"),

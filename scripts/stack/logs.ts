@@ -52,11 +52,11 @@ function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: 
     const id = Number(status) >= 500 ? ` requestId=${requestId}` : "";
     return `${at} http ${method} ${path} ${status} ${ms} ms${id}`;
   }
-  const shown = Object.entries(fields).map(([name, value]) => `${name}=${quoted(value)}`);
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${quoteValue(value)}`);
   return [at, ...(level === "info" ? [] : [level]), event, ...shown].join(" ");
 }
 
 /** Quoted if spaces or line breaks would make it look like more than one field. */
-function quoted(value: z.infer<typeof field>): string {
+function quoteValue(value: z.infer<typeof field>): string {
   return typeof value === "string" && /[\s"]|^$/.test(value) ? JSON.stringify(value) : String(value);
 }

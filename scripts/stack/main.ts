@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { command, OperatorError } from "../command";
 import { real } from "../real";
-import { settingsFile } from "../settings";
-import { shownProviders, stateDirectory } from "./env";
+import { getSettingsFile } from "../settings";
+import { describeProviders, getStateDirectory } from "./env";
 import { MAX_SPEED, startBesideBackend, startStack, type BesideBackend, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--backend]
@@ -36,7 +36,7 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
   const ports = environmentShape.safeParse(process.env);
   if (!ports.success)
     throw new OperatorError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
-  const dataDir = stateDirectory(process.env);
+  const dataDir = getStateDirectory(process.env);
   const options: StackOptions = {
     port: ports.data.PORT,
     apiPort: ports.data.API_PORT,
@@ -45,13 +45,13 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
     speed: Number(speed),
     ephemeral,
     dataDir,
-    envFile: settingsFile(),
+    envFile: getSettingsFile(),
     log: (line) => console.log(line),
   };
   const stack = await (backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
-  const end = () => void (ending ??= ended(stack));
+  const end = () => void (ending ??= endStack(stack));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
   const state = ephemeral || backend || stack.clock.speed > 1 ? null : dataDir;
@@ -62,7 +62,7 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
 }
 
 /** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
-async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
+async function endStack(stack: Pick<BesideBackend, "stop">): Promise<void> {
   process.on("unhandledRejection", (reason: unknown) => console.error(reason));
   try {
     await stack.stop();
@@ -85,7 +85,7 @@ function banner(stack: BesideBackend, state: string | null, runner: string): str
   const { siteUrl, apiUrl, providersUrl, chain, realProviders, clock } = stack;
   const beside = (command: string) => commandAt("PROVIDERS_PORT", "3299", providersUrl, command);
   const providers =
-    realProviders.length === 0 ? "none: all are simulated" : shownProviders(realProviders).join(", ");
+    realProviders.length === 0 ? "none: all are simulated" : describeProviders(realProviders).join(", ");
   const chainLines =
     chain === null
       ? "the real one of CHAIN_RPC_URL"

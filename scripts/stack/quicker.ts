@@ -32,7 +32,7 @@ const QUICKER = [
 export const isTestLibrary = (id: string) => id.endsWith("/convex-test/dist/index.js");
 
 /** The test library's code with the shortcuts in it, which it imports from `here`, this file. */
-export function quickened(code: string, here: string): string {
+export function quickenLibrary(code: string, here: string): string {
   let quick = `import { boundOf, Context, fits, isPlainField, measured, OVERRIDDEN, refuse, validateRecord, validatorsOf } from ${JSON.stringify(here)};\n${code}`;
   for (const [usual, quicker] of QUICKER) {
     if (!quick.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
@@ -46,7 +46,7 @@ export const load: LoadHook = async (url, context, next) => {
   const loaded = await next(url, context);
   if (!isTestLibrary(url) || loaded.source === undefined || loaded.source === null) return loaded;
   const code = typeof loaded.source === "string" ? loaded.source : new TextDecoder().decode(loaded.source);
-  return { ...loaded, source: quickened(code, import.meta.url) };
+  return { ...loaded, source: quickenLibrary(code, import.meta.url) };
 };
 
 /**

@@ -41,7 +41,7 @@ export async function readSnapshot(directory: string): Promise<Snapshot | null> 
   return {
     dueTimes,
     rows: Object.fromEntries(
-      Object.entries(rows).map(([table, documents]) => [table, documents.map(documentOf)]),
+      Object.entries(rows).map(([table, documents]) => [table, documents.map(parseDocument)]),
     ),
   };
 }
@@ -110,7 +110,7 @@ function isRunning(id: number): boolean {
   }
 }
 
-function documentOf(json: z.infer<typeof snapshotShape>["rows"][string][number]): Record<string, Value> {
+function parseDocument(json: z.infer<typeof snapshotShape>["rows"][string][number]): Record<string, Value> {
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, jsonToConvex(value)]));
 }
 

@@ -8,21 +8,21 @@ import { real } from "../real";
 import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
 import type { Market } from "../standins/market";
-import { createIssuer, functionApiHandler, siteHandler, tokenAnswer, type Issuer } from "./api";
+import { createIssuer, createFunctionApiHandler, createSiteHandler, tokenAnswer, type Issuer } from "./api";
 import { createApplication, type ActionHost, type Application } from "./application";
 import { startBackend } from "./backend";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
 import {
-  applicationVariables,
+  buildApplicationVariables,
   applyVariables,
-  checkedSettings,
+  readCheckedSettings,
   isLoopback,
-  realProviders,
+  listRealProviders,
   type Provider,
   type Variables,
 } from "./env";
-import { freshKeys, keptKeys } from "./keys";
+import { createKeys, loadKeys } from "./keys";
 import { captureLogs } from "./logs";
 import { keepSnapshots, readSnapshot, takeDirectory } from "./snapshot";
 
@@ -82,7 +82,7 @@ type Step = () => unknown;
 let running = false;
 
 /** Begins a stack, which ends with its `stop`, or as soon as it cannot begin. */
-async function begun<Begun extends object>(
+async function beginStack<Begun extends object>(
   begin: (ending: Ending) => Promise<Begun>,
 ): Promise<Begun & { stop: () => Promise<void> }> {
   if (running) throw new OperatorError("A process can run one stack at a time");
@@ -108,19 +108,19 @@ async function begun<Begun extends object>(
  * @throws OperatorError
  */
 export function startStack(options: StackOptions = {}): Promise<Stack> {
-  return begun(async (ending) => {
+  return beginStack(async (ending) => {
     const { port = 0, apiPort = 0, speed = 1, log = null } = options;
     const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
     if (kept !== null) ending.leave.push(await takeDirectory(kept));
     // Requests that arrive before the application is ready wait for it.
-    const application = deferred<Application>();
+    const application = createDeferred<Application>();
     const deliver: Deliver = async (update) => (await application.promise).fetch(WEBHOOK, update);
     const surroundings = await startSurroundings({ ...options, speed, kept }, ending, deliver);
     const { clock, issuer, variables, ...rest } = surroundings;
     ending.leave.push(captureLogs(log, clock.now));
-    const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
+    const site = await listen(port, "PORT", createSiteHandler(application.promise, issuer));
     ending.quiet.push(site.close);
-    const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));
+    const api = await listen(apiPort, "API_PORT", createFunctionApiHandler(application.promise, issuer));
     ending.quiet.push(api.close);
     const urls = { siteUrl: site.url, apiUrl: api.url };
     try {
@@ -140,7 +140,7 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
  * @throws OperatorError
  */
 export function startBesideBackend(options: StackOptions): Promise<BesideBackend> {
-  return begun(async (ending) => {
+  return beginStack(async (ending) => {
     const { port = 0, apiPort = 0, speed = 1, log = console.log } = options;
     if (speed !== 1)
       throw new OperatorError("The platform's backend has no clock of its own: leave --speed out");
@@ -170,10 +170,10 @@ async function startSurroundings(
   deliver: Deliver,
 ) {
   const { speed, kept, seed, providersPort = 0, chainPort = 0 } = options;
-  const settings = await checkedSettings(options.envFile ?? null, (line) => console.warn(line));
-  const outside = realProviders(settings);
+  const settings = await readCheckedSettings(options.envFile ?? null, (line) => console.warn(line));
+  const outside = listRealProviders(settings);
   checkOptions(speed, outside);
-  const keys = kept === null ? await freshKeys() : await keptKeys(kept);
+  const keys = kept === null ? await createKeys() : await loadKeys(kept);
   const issuer = await createIssuer(keys);
   const clock = createClock(speed);
   ending.leave.push(clock.stop);
@@ -197,7 +197,7 @@ async function startSurroundings(
       clock: () => clock.now() / 1_000,
       speed,
       stateFile: kept === null ? null : path.join(kept, "chain.json"),
-      prices: () => pricesOf(standins.market),
+      prices: () => listPrices(standins.market),
       log: (message) => console.warn(message),
     });
     ending.leave.push(() => started.stop());
@@ -205,8 +205,8 @@ async function startSurroundings(
   }
   const variables = (urls: { siteUrl: string; apiUrl: string }): Variables => {
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    const payments = { ...accountsOf(chain), ...safety(settings) };
-    return applicationVariables(settings, { ...urls, keys, local, payments });
+    const payments = { ...createAccounts(chain), ...safety(settings) };
+    return buildApplicationVariables(settings, { ...urls, keys, local, payments });
   };
   return { standins, providersUrl: providers.url, chain, clock, issuer, realProviders: outside, variables };
 }
@@ -260,22 +260,22 @@ function safety({ CHAIN_RPC_URL }: Variables): Variables {
  * The local chain's platform wallet (account 1), payment relayer (2), and the account that anchors the signal record (4),
  * and how many blocks it confirms with; none for a real chain, where their keys would be public.
  */
-function accountsOf(chain: Chain | null): Variables {
-  const keyOf = (addressIndex: number) =>
+function createAccounts(chain: Chain | null): Variables {
+  const deriveKey = (addressIndex: number) =>
     toHex(mnemonicToAccount(DEV_MNEMONIC, { addressIndex }).getHdKey().privateKey ?? new Uint8Array());
   return chain === null
     ? {}
     : {
         PLATFORM_WALLET_ADDRESS: chain.accounts[1],
-        X402_RELAYER_PRIVATE_KEY: keyOf(2),
-        ANCHOR_PRIVATE_KEY: keyOf(4),
+        X402_RELAYER_PRIVATE_KEY: deriveKey(2),
+        ANCHOR_PRIVATE_KEY: deriveKey(4),
         // Nothing is mined there while nothing is sent: ten blocks would take ten minutes.
         CONFIRMATIONS: "1",
       };
 }
 
 /** The prices of the simulated market for the chain's price feeds. */
-export function pricesOf(market: Market): Prices {
+export function listPrices(market: Market): Prices {
   const price = (symbol: string) => market.coin(symbol).price;
   return {
     ETH: price("ETH"),
@@ -286,7 +286,7 @@ export function pricesOf(market: Market): Prices {
   };
 }
 
-function deferred<T>() {
+function createDeferred<T>() {
   let resolve: (value: T) => void = () => {};
   let reject: (reason: unknown) => void = () => {};
   const promise = new Promise<T>((resolved, rejected) => {

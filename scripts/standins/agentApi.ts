@@ -3,10 +3,10 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import type { Fault, Standin } from "./faults";
-import { json, type Call } from "./http";
+import { sendJson, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";
-import { usd } from "./writer";
+import { formatDollars } from "./writer";
 
 const PROMPT_LIMIT = 10_000;
 const JOBS_KEPT = 1_000;
@@ -47,10 +47,10 @@ export function createAgentApi(scene: Scene): Standin {
     const reply = fault?.mode === "reply" ? (fault.content ?? "") : undefined;
     jobs.set(id, { id, reply, threadId, prompt, createdAt, completesAt, cancelledAt: null });
     for (const oldest of jobs.keys()) if (jobs.size > JOBS_KEPT) jobs.delete(oldest);
-    return json({ success: true, jobId: id, threadId, status: "pending", message: "Job created" }, 202);
+    return sendJson({ success: true, jobId: id, threadId, status: "pending", message: "Job created" }, 202);
   };
 
-  const statusOf = ({ createdAt, completesAt, cancelledAt }: Job, at: number) => {
+  const getStatus = ({ createdAt, completesAt, cancelledAt }: Job, at: number) => {
     if (cancelledAt !== null) return "cancelled";
     if (at >= completesAt) return "completed";
     return at >= createdAt + PENDING_MS ? "processing" : "pending";
@@ -58,9 +58,9 @@ export function createAgentApi(scene: Scene): Standin {
 
   const show = (job: Job): Response => {
     const { id, reply, threadId, prompt, createdAt, completesAt, cancelledAt } = job;
-    const status = statusOf(job, now());
+    const status = getStatus(job, now());
     const response = () => reply ?? whaleReport(scene, completesAt);
-    return json({
+    return sendJson({
       ...{ success: true, jobId: id, threadId, status, prompt, createdAt: iso(createdAt) },
       ...(status === "completed" ? { response: response(), completedAt: iso(completesAt) } : {}),
       ...(cancelledAt === null ? {} : { cancelledAt: iso(cancelledAt) }),
@@ -69,11 +69,11 @@ export function createAgentApi(scene: Scene): Standin {
   };
 
   const cancel = (job: Job): Response => {
-    const status = statusOf(job, now());
+    const status = getStatus(job, now());
     if (status === "completed")
       return refuse(400, "Job already completed", "A completed job cannot be cancelled");
     job.cancelledAt ??= now();
-    return json({ success: true, jobId: job.id, status: "cancelled" });
+    return sendJson({ success: true, jobId: job.id, status: "cancelled" });
   };
 
   return {
@@ -107,7 +107,7 @@ function whaleReport({ seed, market }: Scene, at: number): string {
     const [own, direction] = change24h >= 0 ? ["cex_outflow", "bullish"] : ["cex_inflow", "bearish"];
     const alertType = chance.pick([own, "large_transfer", "smart_money"]);
     const amount = Math.round(Math.max(volume24h, LEAST_VOLUME) * chance.between(0.003, 0.03));
-    const description = `${usd(amount)} of ${token} moved, on a day of ${change24h.toFixed(2)} %.`;
+    const description = `${formatDollars(amount)} of ${token} moved, on a day of ${change24h.toFixed(2)} %.`;
     const transaction = chance.between(0, 1) < 0.7 ? { txHash: `0x${chance.hex(64)}` } : {};
     return { token, alertType, amount, direction, description, ...transaction };
   });
@@ -119,7 +119,7 @@ function agentError(error: string, message: string): unknown {
 }
 
 function refuse(status: number, error: string, message: string): Response {
-  return json(agentError(error, message), status);
+  return sendJson(agentError(error, message), status);
 }
 
 function iso(at: number): string {

@@ -3,7 +3,7 @@
 import { STATUS_CODES } from "node:http";
 import * as z from "zod";
 import { ConnectionLost } from "../sockets";
-import { json, type Call } from "./http";
+import { sendJson, type Call } from "./http";
 import { SOURCES } from "./sources";
 
 export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", ...SOURCES] as const;
@@ -116,7 +116,7 @@ function refusal({ error }: Standin, fault: Extract<Fault, { mode: "status" }>):
   const { status, retryAfter, body } = fault;
   const usual = error(status, STATUS_CODES[status] ?? `Error ${status}`, retryAfter);
   const headers = retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) };
-  return json(body === undefined ? usual : body, status, headers);
+  return sendJson(body === undefined ? usual : body, status, headers);
 }
 
 /** Resolves after `ms`. @throws The signal's reason as soon as the caller gives up, as `fetch` does. */

@@ -15,7 +15,7 @@ export type Call = {
   bytes?: ArrayBuffer;
 };
 
-export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
+export function sendJson(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), {
     status,
     headers: { "Content-Type": "application/json", ...headers },
@@ -23,7 +23,7 @@ export function json(body: unknown, status = 200, headers: Record<string, string
 }
 
 /** The bearer token of a request, or `null`. */
-export function bearer(headers: Headers): string | null {
+export function getBearer(headers: Headers): string | null {
   return /^Bearer\s+(\S+)$/i.exec(headers.get("Authorization") ?? "")?.[1] ?? null;
 }
 
@@ -37,7 +37,7 @@ export const contentShape = z
   );
 
 /** The first problem of a rejected body, in one line. */
-export function problemOf(error: z.ZodError): string {
+export function findProblem(error: z.ZodError): string {
   const issue = error.issues[0];
   return issue === undefined ? "invalid body" : `${issue.path.join(".") || "body"}: ${issue.message}`;
 }
@@ -45,12 +45,12 @@ export function problemOf(error: z.ZodError): string {
 /** Language models are billed by tokens of about four characters. */
 const CHARACTERS_PER_TOKEN = 4;
 
-export function tokensOf(text: string): number {
+export function countTokens(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
 
 /** A model's text, cut where its tokens end. */
-export function withinTokens(whole: string, tokens: number) {
+export function cutToTokens(whole: string, tokens: number) {
   const text = whole.slice(0, Math.max(0, tokens) * CHARACTERS_PER_TOKEN);
   return { text, isCut: whole.length > text.length };
 }

@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import { foreignness } from "../sockets";
+import { findForeignOrigin } from "../sockets";
 import { createAgentApi } from "./agentApi";
 import {
   answerWith,
@@ -16,12 +16,12 @@ import {
   type Provider,
   type Standin,
 } from "./faults";
-import { json, problemOf, type Call } from "./http";
-import { askedFor, createLlm } from "./llm";
+import { sendJson, findProblem, type Call } from "./http";
+import { getRequestedSchema, createLlm } from "./llm";
 import { createMarket, type Market } from "./market";
 import { createMessenger, type SentMessage } from "./messenger";
 import { createSentiment } from "./sentiment";
-import { createSources, isSource, sourceOf, type Source } from "./sources";
+import { createSources, isSource, findSource, type Source } from "./sources";
 import { createSwap } from "./swap";
 
 export type { Fault, Provider } from "./faults";
@@ -105,7 +105,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const serve = (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
     const { method, path, query } = call;
     const body = call.body === "" ? null : (parseJson(call.body) ?? call.body);
-    const asked = provider === "llm" ? askedFor(body) : undefined;
+    const asked = provider === "llm" ? getRequestedSchema(body) : undefined;
     if (provider !== "messenger") {
       const list = requests.get(provider) ?? [];
       requests.set(provider, list);
@@ -137,22 +137,22 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     );
     if (picture !== null) return new Response(picture, { headers: { "Content-Type": "image/png" } });
     const provider = PROVIDERS.find((one) => asked === `GET /_sent/${one}`);
-    if (provider !== undefined) return json(sent(provider));
-    return json({ error: `The stand-ins have nothing at ${asked}` }, 404);
+    if (provider !== undefined) return sendJson(sent(provider));
+    return sendJson({ error: `The stand-ins have nothing at ${asked}` }, 404);
   };
 
   return {
     market,
     handle: async (request) => {
       request.signal.throwIfAborted();
-      const foreign = foreignness(request);
-      if (foreign !== null) return json({ error: foreign }, 403);
+      const foreign = findForeignOrigin(request);
+      if (foreign !== null) return sendJson({ error: foreign }, 403);
       const { pathname, searchParams: query } = new URL(request.url);
       const [, area = "", path = ""] = /^\/([^/]*)(.*)$/.exec(pathname) ?? [];
       const bytes = await request.arrayBuffer();
       const { method, headers } = request;
       const call = { method, path, query, headers, bytes, body: new TextDecoder().decode(bytes) };
-      const provider = area === "evidence" ? sourceOf(path) : PREFIXES.get(area);
+      const provider = area === "evidence" ? findSource(path) : PREFIXES.get(area);
       if (provider === undefined) return own(pathname, call);
       const answer = await serve(provider, call, request.signal);
       // Read again: a request that nobody holds is garbage-collected, and its signal then never fires.
@@ -177,10 +177,10 @@ function keep<Item>(list: Item[], item: Item): void {
 
 async function carriedOut(work: () => object | void | Promise<object>): Promise<Response> {
   try {
-    return json({ ok: true, ...(await work()) });
+    return sendJson({ ok: true, ...(await work()) });
   } catch (error) {
-    if (error instanceof z.ZodError) return json({ error: problemOf(error) }, 400);
-    if (error instanceof TypeError) return json({ error: error.message }, 400);
+    if (error instanceof z.ZodError) return sendJson({ error: findProblem(error) }, 400);
+    if (error instanceof TypeError) return sendJson({ error: error.message }, 400);
     throw error;
   }
 }

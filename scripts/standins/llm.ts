@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import type { Fault, Standin } from "./faults";
-import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
+import { getBearer, contentShape, sendJson, findProblem, countTokens, cutToTokens, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash } from "./random";
 import { answerTo } from "./writer";
@@ -43,7 +43,7 @@ const MODELS = ["claude-haiku-4.5", "claude-sonnet-4.6", "gemini-3.6-flash", "gp
 export function createLlm(scene: Scene): Standin {
   const complete = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
-    if (!parsed.success) return refuse(400, problemOf(parsed.error));
+    if (!parsed.success) return refuse(400, findProblem(parsed.error));
     const { model, max_tokens: most, max_completion_tokens: limit, response_format: format } = parsed.data;
     const messages = parsed.data.messages.map(({ role, content }) => ({
       role,
@@ -51,15 +51,15 @@ export function createLlm(scene: Scene): Standin {
     }));
     const prompt = messages.map(({ content }) => content).join("\n");
     const asked = format?.type === "json_schema" ? format.json_schema : undefined;
-    const problem = asked?.strict === true ? schemaProblem(asked.name, asked.schema) : null;
+    const problem = asked?.strict === true ? findSchemaProblem(asked.name, asked.schema) : null;
     if (problem !== null) return refuse(400, problem, null, "response_format");
 
     const at = scene.now();
     const answer = fault?.mode === "reply" ? fault.content : answerTo(messages, asked?.schema, scene);
-    const { text, isCut } = withinTokens(answer ?? "", limit ?? most ?? Infinity);
+    const { text, isCut } = cutToTokens(answer ?? "", limit ?? most ?? Infinity);
     const message = { role: "assistant", content: answer === null ? null : text, refusal: null };
-    const [promptTokens, completionTokens] = [tokensOf(prompt), tokensOf(text)];
-    return json({
+    const [promptTokens, completionTokens] = [countTokens(prompt), countTokens(text)];
+    return sendJson({
       id: `chatcmpl-${hash(`${at} ${call.body}`).toString(16)}`,
       object: "chat.completion",
       created: Math.floor(at / 1_000),
@@ -76,14 +76,14 @@ export function createLlm(scene: Scene): Standin {
   return {
     error: (_status, reason) => llmError(reason),
     handle: (call, fault) => {
-      if (bearer(call.headers) === null && (call.headers.get("X-API-Key") ?? "") === "")
+      if (getBearer(call.headers) === null && (call.headers.get("X-API-Key") ?? "") === "")
         return refuse(401, "Missing or invalid API key", "invalid_api_key");
       const path = call.path.replace(/^\/v1(?=\/)/, "");
       if (path === "/chat/completions")
         return call.method === "POST" ? complete(call, fault) : refuse(405, "Method not allowed");
       if (path !== "/models" || call.method !== "GET") return refuse(404, `Unknown path ${call.path}`);
       const data = MODELS.map((id) => ({ id, object: "model", owned_by: "simulated" }));
-      return json({ object: "list", data });
+      return sendJson({ object: "list", data });
     },
   };
 }
@@ -91,7 +91,7 @@ export function createLlm(scene: Scene): Standin {
 const askedShape = z.looseObject({ messages: z.array(z.unknown()), response_format: formatShape.nullish() });
 
 /** The schema's name, or "chat" for prose; `undefined` unless it is a chat completion. */
-export function askedFor(body: unknown): string | undefined {
+export function getRequestedSchema(body: unknown): string | undefined {
   const parsed = askedShape.safeParse(body);
   if (!parsed.success) return undefined;
   const format = parsed.data.response_format;
@@ -103,7 +103,7 @@ function llmError(message: string, code: string | null = null, param: string | n
 }
 
 function refuse(status: number, message: string, code: string | null = null, param: string | null = null) {
-  return json(llmError(message, code, param), status);
+  return sendJson(llmError(message, code, param), status);
 }
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -118,47 +118,53 @@ const MAX_DEPTH = 5;
  * Why strict structured outputs refuse a schema, in the gateway's words; `null` if they accept it
  * (platform.openai.com/docs/guides/structured-outputs, "Supported schemas").
  */
-export function schemaProblem(name: string, schema: unknown): string | null {
+export function findSchemaProblem(name: string, schema: unknown): string | null {
   const isObject = isRecord(schema) && schema["type"] === "object";
-  const problem = isObject ? nodeProblem(schema, [], 0) : `schema must be a JSON Schema of 'type: "object"'.`;
+  const problem = isObject
+    ? findNodeProblem(schema, [], 0)
+    : `schema must be a JSON Schema of 'type: "object"'.`;
   return problem === null ? null : `Invalid schema for response_format '${name}': ${problem}`;
 }
 
-function nodeProblem(node: unknown, path: readonly (string | number)[], depth: number): string | null {
+function findNodeProblem(node: unknown, path: readonly (string | number)[], depth: number): string | null {
   const named = path.map((part) => (typeof part === "number" ? String(part) : `'${part}'`)).join(", ");
-  const refused = (text: string) => `In context=(${named}${path.length === 1 ? "," : ""}), ${text}`;
-  if (!isRecord(node)) return refused("schema must be an object.");
+  const refuse = (text: string) => `In context=(${named}${path.length === 1 ? "," : ""}), ${text}`;
+  if (!isRecord(node)) return refuse("schema must be an object.");
   const unknown = Object.keys(node).find((keyword) => !KEYWORDS.includes(keyword));
-  if (unknown !== undefined) return refused(`'${unknown}' is not permitted.`);
+  if (unknown !== undefined) return refuse(`'${unknown}' is not permitted.`);
   if ("$ref" in node) return null;
   const { type, anyOf: options } = node;
   if (Array.isArray(options))
-    return firstOf(options.map((option, index) => nodeProblem(option, [...path, "anyOf", index], depth)));
-  if (type === undefined) return refused("schema must have a 'type' key.");
+    return findFirst(
+      options.map((option, index) => findNodeProblem(option, [...path, "anyOf", index], depth)),
+    );
+  if (type === undefined) return refuse("schema must have a 'type' key.");
   const types: unknown[] = [type].flat();
   const wrong = types.find((one) => typeof one !== "string" || !TYPES.includes(one));
-  if (wrong !== undefined) return refused(`${JSON.stringify(wrong)} is not a valid type.`);
+  if (wrong !== undefined) return refuse(`${JSON.stringify(wrong)} is not a valid type.`);
   if (types.includes("array"))
     return "items" in node
-      ? nodeProblem(node["items"], [...path, "items"], depth)
-      : refused("array schema missing items.");
+      ? findNodeProblem(node["items"], [...path, "items"], depth)
+      : refuse("array schema missing items.");
   if (!types.includes("object")) return null;
 
-  if (depth >= MAX_DEPTH) return refused(`objects may be nested ${MAX_DEPTH} levels deep.`);
+  if (depth >= MAX_DEPTH) return refuse(`objects may be nested ${MAX_DEPTH} levels deep.`);
   if (node["additionalProperties"] !== false)
-    return refused("'additionalProperties' is required to be supplied and to be false.");
+    return refuse("'additionalProperties' is required to be supplied and to be false.");
   const properties = isRecord(node["properties"]) ? node["properties"] : {};
   const required: unknown[] = Array.isArray(node["required"]) ? node["required"] : [];
   const missing = Object.keys(properties).find((one) => !required.includes(one));
   if (missing !== undefined)
-    return refused(
+    return refuse(
       `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`,
     );
   const parts = Object.entries(properties);
-  return firstOf(parts.map(([one, inner]) => nodeProblem(inner, [...path, "properties", one], depth + 1)));
+  return findFirst(
+    parts.map(([one, inner]) => findNodeProblem(inner, [...path, "properties", one], depth + 1)),
+  );
 }
 
-function firstOf(problems: readonly (string | null)[]): string | null {
+function findFirst(problems: readonly (string | null)[]): string | null {
   return problems.find((one) => one !== null) ?? null;
 }
 

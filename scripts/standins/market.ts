@@ -3,7 +3,7 @@
  * it needs no state, works for any moment in any order, and is the same on every run.
  */
 
-import { hash, smoothNoise, unit, unitsOf } from "./random";
+import { hash, smoothNoise, unit, createUnits } from "./random";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -127,8 +127,8 @@ const HEADSTART = 1.8;
 
 export function createMarket({ seed, now }: { seed: string; now: () => number }): Market {
   /** The movement of a name over time around 0. */
-  const wavesOf = (name: string): ((at: number) => number) => {
-    const [periods, phases] = [unitsOf(seed, name, "period"), unitsOf(seed, name, "phase")];
+  const computeWaves = (name: string): ((at: number) => number) => {
+    const [periods, phases] = [createUnits(seed, name, "period"), createUnits(seed, name, "phase")];
     const waves = WAVES.map(({ period, height }, index) => {
       return { length: period * (0.85 + 0.3 * periods(index)), phase: phases(index), height };
     });
@@ -137,9 +137,9 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
         return sum + height * Math.sin(2 * Math.PI * (at / length + phase));
       }, 0);
   };
-  const everyone = wavesOf("*");
+  const everyone = computeWaves("*");
   const newCourse = (symbol: string) => ({
-    waves: wavesOf(symbol),
+    waves: computeWaves(symbol),
     noise: smoothNoise(seed, symbol, "noise"),
     peg: smoothNoise(seed, symbol, "peg"),
     volume: smoothNoise(seed, symbol, "volume"),
@@ -148,22 +148,22 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
     span: unit(seed, symbol, "attention span"),
   });
   const courses = new Map<string, ReturnType<typeof newCourse>>();
-  const courseOf = (symbol: string) => {
+  const computeCourse = (symbol: string) => {
     const course = courses.get(symbol) ?? newCourse(symbol);
     courses.set(symbol, course);
     return course;
   };
 
-  const priceOf = (basis: Basis, at: number): number => {
-    const { waves, noise, peg } = courseOf(basis.symbol);
+  const computePrice = (basis: Basis, at: number): number => {
+    const { waves, noise, peg } = computeCourse(basis.symbol);
     if (basis.volatility === 0) return basis.price * (1 + STABLE_HEIGHT * peg(at / (3 * HOUR)));
     const own = waves(at) + NOISE.height * noise(at / NOISE.period);
     return basis.price * Math.exp(basis.volatility * (COMMON * everyone(at) + (1 - COMMON) * own));
   };
 
-  const coinOf = (basis: Basis, at: number): Coin => {
-    const course = courseOf(basis.symbol);
-    const price = priceOf(basis, at);
+  const findCoin = (basis: Basis, at: number): Coin => {
+    const course = computeCourse(basis.symbol);
+    const price = computePrice(basis, at);
     const marketCap = price * basis.supply;
     const turnover = (basis.volatility === 0 ? 0.6 : 0.05) * (0.6 + course.turnover);
     const activity = Math.exp(0.5 * course.volume(at / (5 * HOUR)));
@@ -171,7 +171,7 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
       name: basis.name,
       symbol: basis.symbol,
       price: significant(price, DIGITS),
-      change24h: rounded((price / priceOf(basis, at - DAY) - 1) * 100),
+      change24h: round((price / computePrice(basis, at - DAY) - 1) * 100),
       marketCap: Math.round(marketCap),
       volume24h: Math.round(marketCap * turnover * activity),
     };
@@ -181,34 +181,35 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
   const byFame = FLOATING.toSorted((a, b) => unit(seed, a.symbol, "fame") - unit(seed, b.symbol, "fame"));
   const persistent = new Set(byFame.slice(0, 3).map(({ symbol }) => symbol));
   const attention = ({ symbol }: Basis, at: number) => {
-    const { attention: course, span } = courseOf(symbol);
+    const { attention: course, span } = computeCourse(symbol);
     return (persistent.has(symbol) ? HEADSTART : 0) + course(at / ((30 + 60 * span) * MINUTE));
   };
 
   return {
-    coins: (at = now()) => COINS.map((basis) => coinOf(basis, at)).sort((a, b) => b.marketCap - a.marketCap),
+    coins: (at = now()) =>
+      COINS.map((basis) => findCoin(basis, at)).sort((a, b) => b.marketCap - a.marketCap),
     trending: (at = now()) =>
       FLOATING.map((basis) => ({ basis, score: attention(basis, at) }))
         .sort((a, b) => b.score - a.score)
         .slice(0, 10)
         .map(({ basis }, index) => {
-          const { name, symbol, change24h } = coinOf(basis, at);
+          const { name, symbol, change24h } = findCoin(basis, at);
           return { name, symbol, rank: index + 1, change24h };
         }),
-    coin: (symbol, at = now()) => coinOf(basisOf(symbol), at),
-    price: (symbol, at) => significant(priceOf(basisOf(symbol), at), DIGITS),
+    coin: (symbol, at = now()) => findCoin(getBasis(symbol), at),
+    price: (symbol, at) => significant(computePrice(getBasis(symbol), at), DIGITS),
     movers: (at = now()) =>
-      FLOATING.map((basis) => coinOf(basis, at)).sort((a, b) => b.change24h - a.change24h),
+      FLOATING.map((basis) => findCoin(basis, at)).sort((a, b) => b.change24h - a.change24h),
   };
 }
 
 /** Below one percent a day's change says nothing about direction. */
-export function outlookOf(change24h: number): Outlook {
+export function getOutlook(change24h: number): Outlook {
   if (change24h >= 1) return "bullish";
   return change24h <= -1 ? "bearish" : "neutral";
 }
 
-function basisOf(symbol: string): Basis {
+function getBasis(symbol: string): Basis {
   const wanted = symbol.toUpperCase();
   return LISTED.get(wanted) ?? madeUp(wanted);
 }
@@ -231,7 +232,7 @@ function significant(value: number, digits: number): number {
   return Number(value.toPrecision(digits));
 }
 
-function rounded(percent: number): number {
+function round(percent: number): number {
   // Adding zero turns -0 into 0.
   return Math.round(percent * 100) / 100 + 0;
 }

@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import { json, type Call } from "./http";
+import { sendJson, type Call } from "./http";
 import {
   CAPTION,
   isNamed,
@@ -127,15 +127,20 @@ export function createMessenger(options: {
   let lastUpdateId = 0;
   let lastQuery = 4_000_000_000;
 
-  const shown = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: Standing) => ({
-    ...{ message_id: messageId, from: bot(botToken), chat: chatOf(chatId), date: Math.floor(now() / 1_000) },
+  const toView = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: Standing) => ({
+    ...{
+      message_id: messageId,
+      from: bot(botToken),
+      chat: readChat(chatId),
+      date: Math.floor(now() / 1_000),
+    },
     ...(isPhoto ? { photo: [], caption: text } : { text }),
     ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   });
 
   const stand = (method: string, message: Standing, sent?: Awaited<ReturnType<typeof readPhoto>>) => {
     const { botToken, chatId, messageId, source, keyboard } = message;
-    standing.set(keyOf(message), message);
+    standing.set(getKey(message), message);
     if (sent !== undefined) pictures.set(messageId, sent.file);
     for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
     accepted({
@@ -143,7 +148,7 @@ export function createMessenger(options: {
       ...(sent === undefined ? {} : { photo: sent.photo }),
       ...(keyboard.length === 0 ? {} : { keyboard }),
     });
-    return shown(message);
+    return toView(message);
   };
 
   const send = async (method: "sendMessage" | "sendPhoto", botToken: string, asked: Parameters) => {
@@ -165,7 +170,7 @@ export function createMessenger(options: {
     const { caption: source, parse_mode: mode } =
       media ?? (isText ? { ...asked, caption: asked.text } : asked);
     const chatId = chatIn(asked);
-    const before = standing.get(keyOf({ botToken, chatId, messageId: asked.message_id }));
+    const before = standing.get(getKey({ botToken, chatId, messageId: asked.message_id }));
     if (before === undefined) return refuse("message to edit not found");
     const isPhoto = before.isPhoto || media !== undefined;
     if (isText === isPhoto)
@@ -206,7 +211,7 @@ export function createMessenger(options: {
   };
 
   /** The methods that the service calls. @throws Refusal */
-  const resultOf = async (method: string, botToken: string, parameters: unknown): Promise<unknown> => {
+  const runMethod = async (method: string, botToken: string, parameters: unknown): Promise<unknown> => {
     const parsed = parametersShape.safeParse(parameters);
     if (!parsed.success) return refuse("wrong type of a parameter");
     const asked = parsed.data;
@@ -239,9 +244,10 @@ export function createMessenger(options: {
 
   const run = async (method: string, botToken: string, parameters: unknown): Promise<Response> => {
     try {
-      return json({ ok: true, result: await resultOf(method, botToken, parameters) });
+      return sendJson({ ok: true, result: await runMethod(method, botToken, parameters) });
     } catch (error) {
-      if (error instanceof Refusal) return json(messengerError(error.status, error.message), error.status);
+      if (error instanceof Refusal)
+        return sendJson(messengerError(error.status, error.message), error.status);
       throw error;
     }
   };
@@ -262,12 +268,13 @@ export function createMessenger(options: {
     error: messengerError,
     handle: async (call: Call): Promise<Response> => {
       const [, token = "", method] = /^\/bot([^/]+)\/([A-Za-z]+)$/.exec(call.path) ?? [];
-      if (method === undefined) return json(messengerError(404, "Not Found"), 404);
+      if (method === undefined) return sendJson(messengerError(404, "Not Found"), 404);
       const botToken = token.replaceAll(/%3a/gi, ":");
       if (botToken.length > 80 || !/^[1-9]\d{0,15}:[A-Za-z0-9_-]+$/.test(botToken))
-        return json(messengerError(401, "Unauthorized: invalid token specified"), 401);
-      const parameters = await parametersOf(call);
-      if (parameters === null) return json(messengerError(400, "Bad Request: can't parse JSON object"), 400);
+        return sendJson(messengerError(401, "Unauthorized: invalid token specified"), 401);
+      const parameters = await readParameters(call);
+      if (parameters === null)
+        return sendJson(messengerError(400, "Bad Request: can't parse JSON object"), 400);
       return run(method, botToken, parameters);
     },
     /** The picture of a message, while it is one of the last fifty. */
@@ -284,7 +291,7 @@ export function createMessenger(options: {
       return deliver({
         message: {
           ...{ message_id: ++lastMessageId, date: Math.floor(now() / 1_000), text },
-          ...placeOf(chatId, from),
+          ...readPlace(chatId, from),
           ...(command === undefined ? {} : { entities }),
         },
       });
@@ -306,8 +313,8 @@ export function createMessenger(options: {
       if (found === undefined) throw new TypeError(`no message of this chat has the button ${button}`);
       const id = String(++lastQuery);
       queries.set(id, now());
-      const place = placeOf(chatId, from);
-      const message = { ...shown(found.message), chat: place.chat };
+      const place = readPlace(chatId, from);
+      const message = { ...toView(found.message), chat: place.chat };
       const query = { id, from: place.from, message, chat_instance: String(hash(String(chatId))) };
       return deliver({ callback_query: { ...query, data: found.data } }, found.message.botToken);
     },
@@ -315,7 +322,12 @@ export function createMessenger(options: {
 }
 
 /** Of the query and the body, which is a form or JSON; `null` for another body. */
-async function parametersOf({ query, headers, body, bytes }: Call): Promise<Record<string, unknown> | null> {
+async function readParameters({
+  query,
+  headers,
+  body,
+  bytes,
+}: Call): Promise<Record<string, unknown> | null> {
   const inQuery = Object.fromEntries(query);
   const type = headers.get("Content-Type") ?? "";
   if (type.startsWith("multipart/form-data") && bytes !== undefined) {
@@ -327,7 +339,11 @@ async function parametersOf({ query, headers, body, bytes }: Call): Promise<Reco
   return parsed.success ? { ...inQuery, ...parsed.data } : null;
 }
 
-function keyOf({ botToken, chatId, messageId }: Pick<Standing, "botToken" | "chatId" | "messageId">): string {
+function getKey({
+  botToken,
+  chatId,
+  messageId,
+}: Pick<Standing, "botToken" | "chatId" | "messageId">): string {
   return `${botToken} ${chatId} ${messageId}`;
 }
 
@@ -338,13 +354,13 @@ function chatIn({ chat_id: chatId }: Parameters): string {
 }
 
 /** The sender and the chat. */
-function placeOf(
+function readPlace(
   chatId: number,
   from: { id?: number | undefined; username?: string | undefined } | undefined,
 ) {
   const id = from?.id ?? (chatId > 0 ? chatId : 1);
   const person = { first_name: "Local", username: from?.username ?? `local_${id}` };
-  const chat = chatId > 0 ? { id: chatId, type: "private", ...person } : chatOf(String(chatId));
+  const chat = chatId > 0 ? { id: chatId, type: "private", ...person } : readChat(String(chatId));
   return { from: { id, is_bot: false, ...person }, chat };
 }
 
@@ -361,7 +377,7 @@ function bot(botToken: string): unknown {
   return { id, is_bot: true, first_name: "Simulated bot", username: `simulated_${id}_bot` };
 }
 
-function chatOf(chatId: string): unknown {
+function readChat(chatId: string): unknown {
   if (chatId.startsWith("@"))
     return { id: -1_000_000_000_000 - hash(chatId), type: "channel", username: chatId.slice(1) };
   const id = Number(chatId);

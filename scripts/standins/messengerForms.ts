@@ -26,7 +26,7 @@ export const CAPTION: Bounds = { limit: 1_024, what: "message caption" };
 /** A text as it is shown. @throws Refusal */
 export function readText(source: string, mode: string, { limit, what }: Bounds): string {
   if (mode !== "" && mode.toLowerCase() !== "html") return refuse("unsupported parse_mode");
-  const text = (mode === "" ? source : shownHtml(source)).trim();
+  const text = (mode === "" ? source : renderHtml(source)).trim();
   return text.length > limit ? refuse(`${what} is too long`) : text;
 }
 
@@ -38,7 +38,7 @@ const ATTRIBUTES = /^(?:\s+[^\s=<>]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))?)*\
 const PIECES = /<(\/?)([^\s<>]*)([^<>]*)(>?)|&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));?/g;
 
 /** The text of HTML. An ampersand that begins no known entity is an ordinary character. @throws Refusal */
-export function shownHtml(source: string): string {
+export function renderHtml(source: string): string {
   const open: string[] = [];
   const wrong = (problem: string) => refuse(`can't parse entities: ${problem}`);
   const text = source.replace(PIECES, (whole: string, ...found: (string | undefined)[]) => {

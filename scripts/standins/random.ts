@@ -18,14 +18,14 @@ export function unit(...words: (string | number)[]): number {
 }
 
 /** `unit` of these words and one more. */
-export function unitsOf(...words: (string | number)[]): (last: string | number) => number {
+export function createUnits(...words: (string | number)[]): (last: string | number) => number {
   const before = `${words.join("\u0000")}\u0000`;
   return (last) => hash(before + String(last)) / 2 ** 32;
 }
 
 /** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at whole positions. */
 export function smoothNoise(...words: (string | number)[]): (position: number) => number {
-  const units = unitsOf(...words);
+  const units = createUnits(...words);
   const at = (lattice: number) => 2 * units(lattice) - 1;
   // Most callers ask along a line: the last two values are kept.
   let [known, before, after] = [NaN, 0, 0];
@@ -52,7 +52,7 @@ export type Random = {
 /** A sequence that belongs to these words. */
 export function random(...words: (string | number)[]): Random {
   let count = 0;
-  const units = unitsOf(...words);
+  const units = createUnits(...words);
   const next = () => units(count++);
   const whole = (from: number, to: number) => from + Math.floor(next() * (to - from + 1));
   return {

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 import type { Fault, Standin } from "./faults";
-import { bearer, contentShape, json, problemOf, tokensOf, withinTokens, type Call } from "./http";
+import { getBearer, contentShape, sendJson, findProblem, countTokens, cutToTokens, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";
 import { answerTo } from "./writer";
@@ -30,18 +30,18 @@ const REASONING_TOKENS = 2_400;
 export function createSentiment(scene: Scene): Standin {
   const respond = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
-    if (!parsed.success) return refuse(400, "invalid-argument", problemOf(parsed.error));
+    if (!parsed.success) return refuse(400, "invalid-argument", findProblem(parsed.error));
     const request = parsed.data;
     const at = scene.now();
-    const messages = messagesOf(request);
+    const messages = readMessages(request);
     const prompt = messages.map(({ content }) => content).join("\n");
     const whole = fault?.mode === "reply" ? (fault.content ?? "") : answerTo(messages, undefined, scene);
     const most = (request.max_output_tokens ?? Infinity) - REASONING_TOKENS;
-    const { text, isCut } = withinTokens(whole, most);
+    const { text, isCut } = cutToTokens(whole, most);
     const id = hash(`${at} ${call.body}`).toString(16);
     const links = searches(request) ? sources(id) : [];
-    const [inputTokens, outputTokens] = [tokensOf(prompt), REASONING_TOKENS + tokensOf(text)];
-    return json({
+    const [inputTokens, outputTokens] = [countTokens(prompt), REASONING_TOKENS + countTokens(text)];
+    return sendJson({
       id: `resp_${id}`,
       object: "response",
       created_at: Math.floor(at / 1_000),
@@ -64,11 +64,14 @@ export function createSentiment(scene: Scene): Standin {
   return {
     error: (status, reason) => sentimentError(String(status), reason),
     handle: (call, fault) => {
-      if (bearer(call.headers) === null)
+      if (getBearer(call.headers) === null)
         return refuse(401, "unauthenticated", "No or an invalid authorization header");
       const path = call.path.replace(/^\/v1(?=\/)/, "");
       if (path === "/models" && call.method === "GET")
-        return json({ object: "list", data: [{ id: "grok-4.3", object: "model", owned_by: "simulated" }] });
+        return sendJson({
+          object: "list",
+          data: [{ id: "grok-4.3", object: "model", owned_by: "simulated" }],
+        });
       if (path !== "/responses") return refuse(404, "not-found", `Unknown path ${call.path}`);
       return call.method === "POST" ? respond(call, fault) : refuse(405, "method-not-allowed", "Use POST");
     },
@@ -80,10 +83,10 @@ function sentimentError(code: string, error: string): unknown {
 }
 
 function refuse(status: number, code: string, error: string): Response {
-  return json(sentimentError(code, error), status);
+  return sendJson(sentimentError(code, error), status);
 }
 
-function messagesOf({ input }: Request): { role: string; content: string }[] {
+function readMessages({ input }: Request): { role: string; content: string }[] {
   if (typeof input === "string") return [{ role: "user", content: input }];
   return input;
 }

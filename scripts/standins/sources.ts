@@ -5,7 +5,7 @@
 
 import { parseJson } from "../json";
 import type { Standin } from "./faults";
-import { json, type Call } from "./http";
+import { sendJson, type Call } from "./http";
 import { COINS, type Coin, type Market, type Scene } from "./market";
 import { smoothNoise, unit } from "./random";
 
@@ -59,7 +59,7 @@ export function isSource(name: string): name is Source {
 }
 
 /** The source of a path; `undefined` if there is none. */
-export function sourceOf(path: string): Source | undefined {
+export function findSource(path: string): Source | undefined {
   return SOURCES.find((source) => KINDS[source].paths.test(path));
 }
 
@@ -75,7 +75,7 @@ export function createSources(scene: Scene): (source: Source) => Standin {
     const { method = "GET", allowed, answer, error }: Kind = KINDS[source];
     const refuse = (status: number, reason: string) => {
       const body = error(status, reason);
-      return typeof body === "string" ? new Response(body, { status }) : json(body, status);
+      return typeof body === "string" ? new Response(body, { status }) : sendJson(body, status);
     };
     const handle = (call: Call): Response => {
       if (call.method !== method) return refuse(405, "Method Not Allowed");
@@ -92,7 +92,7 @@ const MOST_CANDLES = 300;
 
 /** As documented at docs.cdp.coinbase.com for the exchange's `/products/{id}/ticker`, `/candles`, `/stats` and `/book`. */
 function coinbase({ now, market }: Scene, { path, query, headers }: Call): Response {
-  const refuse = (message: string, status = 400) => json({ message }, status);
+  const refuse = (message: string, status = 400) => sendJson({ message }, status);
   if (!headers.has("User-Agent")) return refuse("User-Agent header is required.");
   const [, symbol = "", what = ""] =
     /^\/products\/([A-Z0-9.$%-]+)-USD\/(ticker|candles|stats|book)$/.exec(path) ?? [];
@@ -102,13 +102,13 @@ function coinbase({ now, market }: Scene, { path, query, headers }: Call): Respo
   const [volume, time] = [volume24h / price, new Date(at).toISOString()];
   if (what === "ticker") {
     const trade = { ask: String(price), bid: String(price), price: String(price), size: "0.01" };
-    return json({ ...trade, volume: volume.toFixed(8), trade_id: at, time });
+    return sendJson({ ...trade, volume: volume.toFixed(8), trade_id: at, time });
   }
   if (what === "stats") {
     const hours = Array.from({ length: 25 }, (_, hour) => market.price(symbol, at - hour * HOUR));
     const range = { open: hours.at(-1) ?? price, high: Math.max(...hours), low: Math.min(...hours) };
     const day = { ...range, last: price, volume, volume_30day: volume * 30 };
-    return json(Object.fromEntries(Object.entries(day).map(([name, value]) => [name, value.toFixed(8)])));
+    return sendJson(Object.fromEntries(Object.entries(day).map(([name, value]) => [name, value.toFixed(8)])));
   }
   if (what === "book") {
     if (query.get("level") !== "2") return refuse("Invalid level");
@@ -119,7 +119,14 @@ function coinbase({ now, market }: Scene, { path, query, headers }: Call): Respo
         const level = price * (1 + direction * (0.0001 + (0.02 * index) / 59));
         return [level.toFixed(8), ((volume * share) / 20_000).toFixed(8), 3];
       });
-    return json({ bids: side(-1), asks: side(1), sequence: at, auction_mode: false, auction: null, time });
+    return sendJson({
+      bids: side(-1),
+      asks: side(1),
+      sequence: at,
+      auction_mode: false,
+      auction: null,
+      time,
+    });
   }
   const granularity = Number(query.get("granularity") ?? "60");
   if (!GRANULARITIES.includes(granularity)) return refuse("Unsupported granularity");
@@ -136,12 +143,12 @@ function coinbase({ now, market }: Scene, { path, query, headers }: Call): Respo
   const rows: number[][] = [];
   // Newest first, and one from before the start, which the documents allow.
   for (let openedAt = last; openedAt >= first - step && rows.length < MOST_CANDLES; openedAt -= step)
-    rows.push(candleOf(market, symbol, openedAt, step));
-  return json(rows);
+    rows.push(buildCandle(market, symbol, openedAt, step));
+  return sendJson(rows);
 }
 
 /** `[time, low, high, open, close, volume]`, from seven looks at the market. Volumes are even over the day. */
-function candleOf(market: Market, symbol: string, openedAt: number, step: number): number[] {
+function buildCandle(market: Market, symbol: string, openedAt: number, step: number): number[] {
   const prices = Array.from({ length: 7 }, (_, look) => market.price(symbol, openedAt + (step * look) / 6));
   const { volume24h, price } = market.coin(symbol, openedAt);
   const volume = ((volume24h / price) * step) / DAY;
@@ -150,7 +157,7 @@ function candleOf(market: Market, symbol: string, openedAt: number, step: number
 }
 
 /** CoinGecko's own name of a coin. */
-const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+const getCoinId = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 
 /** Coins that only track others, as its list mixes them with the rest: symbol, name, whose price, share of its value. */
 const CLAIMS = [
@@ -161,7 +168,7 @@ const CLAIMS = [
   ["USDE", "Ethena USDe", "USDT", 0.06],
 ] as const;
 
-function listOf(market: Market, at: number): Coin[] {
+function buildList(market: Market, at: number): Coin[] {
   const claims = CLAIMS.map(([symbol, name, of, share]): Coin => {
     const coin = market.coin(of, at);
     return { ...coin, symbol, name, marketCap: coin.marketCap * share, volume24h: coin.volume24h * share };
@@ -172,27 +179,27 @@ function listOf(market: Market, at: number): Coin[] {
 /** As documented at docs.coingecko.com for `/coins/markets` and `/search/trending`. */
 function coingecko({ now, market }: Scene, { path, query }: Call): Response {
   const at = now();
-  const refuse = (message: string) => json({ status: { error_code: 422, error_message: message } }, 422);
-  const coins = listOf(market, at).map((coin, index) => ({ ...coin, rank: index + 1 }));
+  const refuse = (message: string) => sendJson({ status: { error_code: 422, error_message: message } }, 422);
+  const coins = buildList(market, at).map((coin, index) => ({ ...coin, rank: index + 1 }));
   if (path === "/api/v3/search/trending") {
     const items = market.trending(at).map(({ name, symbol, change24h }, index) => ({
       item: {
-        ...{ id: idOf(name), coin_id: index + 1, name, symbol, score: index },
+        ...{ id: getCoinId(name), coin_id: index + 1, name, symbol, score: index },
         market_cap_rank: coins.find((coin) => coin.symbol === symbol)?.rank ?? null,
         data: { price: market.coin(symbol, at).price, price_change_percentage_24h: { usd: change24h } },
       },
     }));
-    return json({ coins: items, nfts: [], categories: [] });
+    return sendJson({ coins: items, nfts: [], categories: [] });
   }
   if (query.get("vs_currency") !== "usd") return refuse("invalid vs_currency");
   const size = Number(query.get("per_page") ?? "100");
   const page = Number(query.get("page") ?? "1");
   if (!(size >= 1 && size <= 250)) return refuse("invalid per_page");
   const ids = query.get("ids")?.split(",");
-  const asked = ids === undefined ? coins : coins.filter(({ name }) => ids.includes(idOf(name)));
-  return json(
+  const asked = ids === undefined ? coins : coins.filter(({ name }) => ids.includes(getCoinId(name)));
+  return sendJson(
     asked.slice((page - 1) * size, page * size).map(({ name, symbol, price, marketCap, ...coin }) => ({
-      ...{ id: idOf(name), symbol: symbol.toLowerCase(), name, current_price: price },
+      ...{ id: getCoinId(name), symbol: symbol.toLowerCase(), name, current_price: price },
       ...{ market_cap: marketCap, market_cap_rank: coin.rank, total_volume: coin.volume24h },
       price_change_percentage_24h: coin.change24h,
       // Its lists are as old as its cache.
@@ -220,7 +227,7 @@ function hyperliquid({ seed, now, market }: Scene, { body, headers }: Call): Res
     const openInterest = ((marketCap / price) * share * change).toFixed(4);
     return { funding: funding.toFixed(10), openInterest, oraclePx: String(price), markPx: String(price) };
   });
-  return json([{ universe, marginTables: [] }, contexts]);
+  return sendJson([{ universe, marginTables: [] }, contexts]);
 }
 
 const HEADLINES = [

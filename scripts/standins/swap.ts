@@ -21,10 +21,10 @@ import {
 import * as z from "zod";
 import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
 import { CHAIN_ID, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
-import { settlerCall } from "../chain/settlerCall";
+import { buildSettlerCall } from "../chain/settlerCall";
 import { real } from "../real";
 import type { Standin } from "./faults";
-import { json } from "./http";
+import { sendJson } from "./http";
 
 /** How long a signature for a quote is valid, in seconds. */
 const QUOTE_SECONDS = 300;
@@ -46,9 +46,9 @@ export function createSwap(options: {
     error: swapError,
     handle: async ({ method, path, headers, query }) => {
       if (method !== "GET" || path !== "/swap/permit2/quote")
-        return json({ message: "no Route matched with those values" }, 404);
+        return sendJson({ message: "no Route matched with those values" }, 404);
       if ((headers.get("0x-api-key") ?? "") === "")
-        return json({ message: "No API key found in request" }, 401);
+        return sendJson({ message: "No API key found in request" }, 401);
       if (headers.get("0x-version") !== "v2") return invalid("0x-version", "Must be v2");
       const { data: request, error } = queryShape.safeParse(Object.fromEntries(query));
       if (request === undefined) {
@@ -57,17 +57,17 @@ export function createSwap(options: {
       }
       const rpcUrl = options.rpcUrl();
       const offer =
-        rpcUrl === null ? undefined : await offerOf(request, rpcUrl, fetch).catch(() => undefined);
-      if (offer === undefined) return json(swapError(500, "The chain cannot be read"), 500);
-      if (offer === null) return json({ liquidityAvailable: false, zid: randomHex(12) });
+        rpcUrl === null ? undefined : await buildOffer(request, rpcUrl, fetch).catch(() => undefined);
+      if (offer === undefined) return sendJson(swapError(500, "The chain cannot be read"), 500);
+      if (offer === null) return sendJson({ liquidityAvailable: false, zid: randomHex(12) });
       const { body, gas, gasPrice } = offer;
       const deadline = BigInt(Math.floor(options.now() / 1_000) + QUOTE_SECONDS);
       const permit = { nonce: BigInt(randomHex(32)), deadline };
-      const { to, data, value } = transactionOf(request, offer.minBuyAmount, permit, body.zid);
+      const { to, data, value } = buildTransaction(request, offer.minBuyAmount, permit, body.zid);
       const price = { gas: String(gas), gasPrice: String(gasPrice), value: String(value) };
-      return json({
+      return sendJson({
         ...body,
-        permit2: offer.needsPermit ? permitOf(request, permit) : null,
+        permit2: offer.needsPermit ? buildPermit(request, permit) : null,
         transaction: { to: lower(to), data, ...price },
       });
     },
@@ -89,7 +89,7 @@ function swapError(status: number, message: string): unknown {
 
 function invalid(field: string, reason: string): Response {
   const data = { zid: randomHex(12), details: [{ field, reason }] };
-  return json({ name: "INPUT_INVALID", message: "The input is invalid", data }, 400);
+  return sendJson({ name: "INPUT_INVALID", message: "The input is invalid", data }, 400);
 }
 
 /** The zero address stands for no token. */
@@ -117,7 +117,7 @@ const queryShape = z
     path: ["buyToken"],
     error: "sellToken and buyToken are the same",
   })
-  .refine(({ recipient, ...tokens }) => recipient === undefined || kindOf(tokens) === "settle", {
+  .refine(({ recipient, ...tokens }) => recipient === undefined || getKind(tokens) === "settle", {
     path: ["recipient"],
     error: "Not supported for wrap and unwrap",
   });
@@ -128,14 +128,14 @@ function isNative(token: Address): boolean {
 }
 
 /** How a swap is done: through the settler, or by the wrapped token itself. */
-function kindOf({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Address>) {
+function getKind({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Address>) {
   if (isNative(sellToken) && isAddressEqual(buyToken, TOKENS.WETH)) return "wrap";
   if (isNative(buyToken) && isAddressEqual(sellToken, TOKENS.WETH)) return "unwrap";
   return "settle";
 }
 
 /** The quote without what is signed and sent; `null` without liquidity. @throws If the chain cannot be read. */
-async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
+async function buildOffer(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
   const { sellToken, buyToken, sellAmount, taker } = request;
   const isTraded = (token: Address) =>
     isNative(token) || Object.values(TOKENS).some((one) => isAddressEqual(one, token));
@@ -144,11 +144,11 @@ async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fet
   const fetchOptions = { signal: AbortSignal.timeout(10_000) };
   const transport = http(rpcUrl, { fetchFn, fetchOptions, retryCount: 0, timeout: 0 });
   const client = createPublicClient({ transport });
-  const held = (token: Address, owner: Address): Promise<bigint> =>
+  const readHeld = (token: Address, owner: Address): Promise<bigint> =>
     isNative(token)
       ? client.getBalance({ address: owner })
       : client.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
-  const direct = kindOf(request) !== "settle";
+  const direct = getKind(request) !== "settle";
   const needsPermit = !direct && !isNative(sellToken);
   const quoting = { address: POOL, abi: poolAbi, functionName: "quote" } as const;
   const allowing = { address: sellToken, abi: erc20Abi, functionName: "allowance" } as const;
@@ -157,9 +157,9 @@ async function offerOf(request: SwapRequest, rpcUrl: string, fetchFn: typeof fet
     direct
       ? sellAmount
       : priceAt(client.readContract({ ...quoting, args: [sellToken, buyToken, sellAmount] })),
-    held(buyToken, POOL),
-    isNative(buyToken) ? held(TOKENS.WETH, POOL) : 0n,
-    held(sellToken, taker),
+    readHeld(buyToken, POOL),
+    isNative(buyToken) ? readHeld(TOKENS.WETH, POOL) : 0n,
+    readHeld(sellToken, taker),
     needsPermit ? client.readContract({ ...allowing, args: [taker, PERMIT2] }) : 0n,
     client.getGasPrice(),
   ]);
@@ -200,14 +200,14 @@ async function priceAt(quote: Promise<readonly [bigint, bigint]>): Promise<bigin
 
 type Permit = { nonce: bigint; deadline: bigint };
 
-function transactionOf(
+function buildTransaction(
   request: SwapRequest,
   minAmountOut: bigint,
   { nonce, deadline }: Permit,
   zid: Hex,
 ): { to: Address; data: Hex; value: bigint } {
   const { sellToken, buyToken, sellAmount, taker, recipient } = request;
-  const kind = kindOf(request);
+  const kind = getKind(request);
   if (kind === "wrap") {
     const data = encodeFunctionData({ abi: wethAbi, functionName: "deposit" });
     return { to: TOKENS.WETH, data, value: sellAmount };
@@ -232,7 +232,7 @@ function transactionOf(
   const args = [sellToken, 10_000n, POOL, 4n + 32n, trade] as const;
   const second = encodeFunctionData({ ...action, functionName: "BASIC", args });
   const slippage = { recipient: recipient ?? taker, buyToken, minAmountOut };
-  const data = settlerCall(slippage, [first, second], zid, { awaitsSignature: !native });
+  const data = buildSettlerCall(slippage, [first, second], zid, { awaitsSignature: !native });
   return { to: SETTLER, data, value: native ? sellAmount : 0n };
 }
 
@@ -255,7 +255,7 @@ const DOMAIN_TYPE = [
   { name: "verifyingContract", type: "address" },
 ] as const;
 
-function permitOf({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: Permit): unknown {
+function buildPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: Permit): unknown {
   const domain = { name: "Permit2", chainId: CHAIN_ID, verifyingContract: lower(PERMIT2) };
   const primaryType = "PermitTransferFrom";
   const [token, spender] = [lower(sellToken), lower(SETTLER)];

@@ -6,7 +6,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import { outlookOf, type Coin, type Scene } from "./market";
+import { getOutlook, type Coin, type Scene } from "./market";
 import { random, type Random } from "./random";
 
 type Message = { role: string; content: string };
@@ -47,14 +47,14 @@ export function answerTo(messages: readonly Message[], given: unknown, scene: Sc
   const ofUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   // What follows the task in a structured conversation is corrections.
   const prompt = (schema === undefined ? ofUser.at(-1) : ofUser[0]) ?? "";
-  const task = taskIn(prompt, `${system}\n${prompt}`, scene);
+  const task = parseTask(prompt, `${system}\n${prompt}`, scene);
   if (schema === undefined) return prose(task);
-  return JSON.stringify(valueOf(schema, { field: "", coin: null, rank: 1 }, task));
+  return JSON.stringify(buildValue(schema, { field: "", coin: null, rank: 1 }, task));
 }
 
-function taskIn(prompt: string, whole: string, scene: Scene): Task {
+function parseTask(prompt: string, whole: string, scene: Scene): Task {
   const { seed, now, market } = scene;
-  const told = (coin: Coin): Coin => {
+  const parseGiven = (coin: Coin): Coin => {
     const [, price = coin.price, change = coin.change24h] =
       new RegExp(
         `(?:^Live price: \\$|[ :]${coin.symbol} )([\\d.e-]+) (?:USD \\(([+-]?[\\d.e-]+) %|USD|\\()`,
@@ -67,8 +67,8 @@ function taskIn(prompt: string, whole: string, scene: Scene): Task {
   // Without a mark, the first paragraph is the question; data follow.
   const question = /Question: ([^]*)/.exec(prompt)?.[1] ?? prompt.split("\n\n")[0] ?? "";
   const about = focus === undefined ? coinsIn(question, coins) : [market.coin(focus)];
-  const named = about.map(told);
-  const topic = named[0] ?? told(market.coin("BTC"));
+  const named = about.map(parseGiven);
+  const topic = named[0] ?? parseGiven(market.coin("BTC"));
   const chance = random(seed, "writer", topic.symbol, Math.floor(now() / HALF_HOUR));
   return { prompt, facts: factsIn(whole), coins, named, topic, scene, chance };
 }
@@ -112,7 +112,7 @@ function factsIn(prompt: string): Fact[] {
 }
 
 /** A part of a schema: its type, and whether it may be `null`. */
-function partOf(node: unknown) {
+function getSchemaPart(node: unknown) {
   const schema = schemaShape.parse(node);
   const inner = schema.anyOf === undefined ? schema : schemaShape.parse(schema.anyOf[0]);
   const [type = "", ...others] = [inner.type].flat();
@@ -120,33 +120,37 @@ function partOf(node: unknown) {
   return { ...inner, type, isOptional, description: inner.description || schema.description };
 }
 
-function valueOf(node: unknown, place: Place, task: Task): unknown {
-  const part = partOf(node);
+function buildValue(node: unknown, place: Place, task: Task): unknown {
+  const part = getSchemaPart(node);
   const { type, description, properties, items, enum: words } = part;
   if (part.isOptional && isLeftOut(part, place, task)) return null;
-  if (words !== undefined) return wordOf(words, place, task);
+  if (words !== undefined) return chooseWord(words, place, task);
   if (type === "array")
     return coinsFor(description, task).map((coin, index) =>
-      valueOf(items, { ...place, coin, rank: index + 1 }, task),
+      buildValue(items, { ...place, coin, rank: index + 1 }, task),
     );
   if (type === "object")
     return Object.fromEntries(
       Object.entries(properties).map(([field, inner]) => {
         const named = task.coins.find(({ name }) => name.toLowerCase() === field);
         const coin = named ?? place.coin ?? (place.field === "" ? null : task.topic);
-        return [field, valueOf(inner, { ...place, field, coin }, task)];
+        return [field, buildValue(inner, { ...place, field, coin }, task)];
       }),
     );
-  if (type === "number" || type === "integer") return numberOf(description, place, task);
-  return place.field === "line" ? wishIn(task) : textOf(description, place, task);
+  if (type === "number" || type === "integer") return chooseNumber(description, place, task);
+  return place.field === "line" ? wishIn(task) : chooseText(description, place, task);
 }
 
 /** Whether a value that may be left out is: where the question has nothing for it. */
-function isLeftOut({ type, description }: ReturnType<typeof partOf>, { field }: Place, task: Task): boolean {
+function isLeftOut(
+  { type, description }: ReturnType<typeof getSchemaPart>,
+  { field }: Place,
+  task: Task,
+): boolean {
   if (type === "object") return task.named.length === 0;
   if (type === "string") return field !== "line";
   const [, word] = /null for (\w+)/.exec(description) ?? [];
-  return word !== undefined && word === tradeOf(task);
+  return word !== undefined && word === buildTrade(task);
 }
 
 /** A wish in English for an alert on a price, in one line; `null` for any other. */
@@ -161,16 +165,16 @@ function wishIn({ prompt, named }: Task): string | null {
 /** A day's move below this, in percent, says nothing about direction. */
 const FLAT = 0.3;
 
-function sideOf({ topic }: Task): 1 | -1 | 0 {
+function chooseSide({ topic }: Task): 1 | -1 | 0 {
   if (Math.abs(topic.change24h) < FLAT) return 0;
   return topic.change24h > 0 ? 1 : -1;
 }
 
-const tradeOf = (task: Task): string => ["HOLD", "BUY", "SELL"].at(sideOf(task)) ?? "";
+const buildTrade = (task: Task): string => ["HOLD", "BUY", "SELL"].at(chooseSide(task)) ?? "";
 
-function wordOf(words: readonly string[], { coin }: Place, task: Task): string {
+function chooseWord(words: readonly string[], { coin }: Place, task: Task): string {
   const apt = words.find(
-    (word) => word === tradeOf(task) || word === outlookOf((coin ?? task.topic).change24h),
+    (word) => word === buildTrade(task) || word === getOutlook((coin ?? task.topic).change24h),
   );
   return apt ?? task.chance.pick(words);
 }
@@ -184,18 +188,18 @@ function coinsFor(description: string, { scene, facts, named, chance }: Task): C
     most === undefined && !isUpTo
       ? Number(least ?? 3)
       : chance.whole(isUpTo ? 3 : Number(least), Math.min(6, Number(most ?? least)));
-  const searched = () => market.trending().map(({ symbol }) => market.coin(symbol));
+  const listSearched = () => market.trending().map(({ symbol }) => market.coin(symbol));
   if (description.includes("largest")) return market.coins().slice(0, count);
-  if (description.includes("searched")) return searched().slice(0, count);
+  if (description.includes("searched")) return listSearched().slice(0, count);
   const majors = ["BTC", "ETH"].map((symbol) => market.coin(symbol));
-  const all = [...named, ...majors, ...chance.shuffled([...searched(), ...market.movers()])];
+  const all = [...named, ...majors, ...chance.shuffled([...listSearched(), ...market.movers()])];
   const isKnown = ({ symbol }: Coin) => facts.some(({ about }) => about.startsWith(`${symbol} `));
   const chosen = new Map(all.filter(isKnown).map((coin) => [coin.symbol, coin]));
   const usual = new Map(all.map((coin) => [coin.symbol, coin]));
   return [...(chosen.size === 0 ? usual : chosen).values()].slice(0, count);
 }
 
-function numberOf(description: string, { field, coin: given, rank }: Place, task: Task): number {
+function chooseNumber(description: string, { field, coin: given, rank }: Place, task: Task): number {
   const { topic, chance } = task;
   const coin = given ?? topic;
   if (field === "rank") return rank;
@@ -209,16 +213,16 @@ function numberOf(description: string, { field, coin: given, rank }: Place, task
     return Number(to) > 1 ? Math.round(score) : Number(score.toFixed(2));
   }
   const level = { tp1: 0.9, tp2: 1.6, sl: -0.7 }[field] ?? 0;
-  const price = coin.price * (1 + (sideOf(task) * level) / 100);
+  const price = coin.price * (1 + (chooseSide(task) * level) / 100);
   return price < 1 ? price : Math.round(price * 100) / 100;
 }
 
-function textOf(description: string, { field, coin }: Place, task: Task): string {
+function chooseText(description: string, { field, coin }: Place, task: Task): string {
   const about = coin ?? task.topic;
   if (["symbol", "token"].includes(field)) return about.symbol;
   if (field === "name") return about.name;
   if (field === "title") return `${about.name} (${about.symbol})`;
-  const outlook = outlookOf(about.change24h);
+  const outlook = getOutlook(about.change24h);
   const [, least] = /(\d+) to \d+ words/.exec(description) ?? [];
   if (least !== undefined) return essay(Number(least) + 5, task);
   const [, mark] = new RegExp(`(\\S+) for ${outlook}`).exec(description) ?? [];
@@ -226,23 +230,23 @@ function textOf(description: string, { field, coin }: Place, task: Task): string
   const coins = coin === null && task.named.length > 0 ? task.named : [about];
   // What is known of no coin in particular, where none was asked about.
   const record = coin === null ? figuresIn(task).filter(({ about }) => about.startsWith("Market ")) : [];
-  const said = [...coins.map((one) => sentenceOn(one, task)), listed(record.slice(0, 3))];
+  const said = [...coins.map((one) => sentenceOn(one, task)), buildList(record.slice(0, 3))];
   return [...said.filter((one) => one !== ""), `The simulated analyst is ${outlook}.`].slice(0, 4).join(" ");
 }
 
 /** The first figures of a coin by the facts; by the market only where the prompt has no facts. */
 function sentenceOn({ symbol, name, price, change24h }: Coin, task: Task, most = 2): string {
   if (task.facts.length === 0)
-    return `${name} (${symbol}) trades at ${usd(price)}, ${change24h < 0 ? "" : "+"}${change24h.toFixed(2)} % over 24 hours.`;
+    return `${name} (${symbol}) trades at ${formatDollars(price)}, ${change24h < 0 ? "" : "+"}${change24h.toFixed(2)} % over 24 hours.`;
   const own = figuresIn(task).filter(({ about }) => about.startsWith(`${symbol} `));
-  return listed(own.slice(0, most));
+  return buildList(own.slice(0, most));
 }
 
 /** Figures that the service measured, under names without digits of their own. */
 const figuresIn = ({ facts }: Task): Fact[] =>
   facts.filter(({ isFigure, isModels, about }) => isFigure && !isModels && !/\d/.test(about));
 
-const listed = (facts: readonly Fact[]): string =>
+const buildList = (facts: readonly Fact[]): string =>
   facts.length === 0 ? "" : `${facts.map(({ about, slot }) => `${about} ${slot}`).join(", ")}.`;
 
 /** A text of this many words, and those of its quotations: what the facts say, and remarks that are true of any market. */
@@ -253,10 +257,10 @@ function essay(words: number, task: Task): string {
   const quoted = facts.filter(({ isFigure }) => !isFigure);
   const quotes = [...quoted.filter(({ isModels }) => !isModels).slice(0, 2), ...quoted.slice(-2)];
   const told = [
-    ...[0, 3, 6, 9, 12, 15].map((from) => listed(figures.slice(from, from + 3))),
+    ...[0, 3, 6, 9, 12, 15].map((from) => buildList(figures.slice(from, from + 3))),
     ...[...new Set(quotes)].map(({ slot, isModels }) => `${isModels ? "Models say" : "On record"}: ${slot}.`),
   ].filter((one) => one !== "");
-  const sentences = [`The market is ${outlookOf(topic.change24h)} on ${topic.name} (${topic.symbol}).`];
+  const sentences = [`The market is ${getOutlook(topic.change24h)} on ${topic.name} (${topic.symbol}).`];
   const count = () => sentences.join(" ").split(" ").length;
   const remarks = chance.shuffled(REMARKS);
   while (told.length > 0 || (count() < words && remarks.length > 0))
@@ -301,7 +305,7 @@ function prose(task: Task): string {
 }
 
 /** `$104,512`, `$2.31`, `$0.0000057`. */
-export function usd(value: number): string {
+export function formatDollars(value: number): string {
   if (value < 1) return `$${value.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
   const decimals = value >= 1_000 ? 0 : 2;
   return `$${value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })}`;

@@ -3,7 +3,7 @@ import type { Signal, SignalRecord, Story, Findings } from "./record";
 /** The record's figures, worked out anew from the events alone, and what is shown otherwise. */
 
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
-const meanOf = (values: readonly number[]) => sum(values) / values.length;
+const computeMean = (values: readonly number[]) => sum(values) / values.length;
 const ratio = (over: number, under: number) => (under === 0 ? null : over / under);
 
 /** A day's excess is never below: reward to risk is at least 0.8, and the target lies beyond the costs. */
@@ -13,24 +13,26 @@ const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
 function wealth(days: readonly number[], m: number, floor: number, sign = 1): number {
   const worst = sign === 1 ? m - floor : 1 - m;
   const stakes = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2].map((most) => Math.min(most, 0.7 / worst));
-  return meanOf(stakes.map((stake) => Math.exp(sum(days.map((x) => Math.log1p(stake * sign * (x - m)))))));
+  return computeMean(
+    stakes.map((stake) => Math.exp(sum(days.map((x) => Math.log1p(stake * sign * (x - m)))))),
+  );
 }
 
-const resultsOf = (values: readonly number[]) => ({
+const computeResults = (values: readonly number[]) => ({
   totalPnlPercent: sum(values),
   expectancyPercent: ratio(sum(values), values.length),
   profitFactor: ratio(sum(values.filter((one) => one > 0)), -sum(values.filter((one) => one < 0))),
 });
 
 /** A record's figures, but for those of risk, which nothing is decided by. */
-export function statisticsOf(signals: readonly Signal[]) {
+export function computeStatistics(signals: readonly Signal[]) {
   const ended = signals.filter(({ status }) => status !== "PENDING");
   const trades = ended.filter(({ side }) => side !== 0).toSorted((a, b) => a.closedAt - b.closedAt);
   const count = (wanted: Signal["status"]) => ended.filter(({ status }) => status === wanted).length;
   // BTC and ETH move together, so a day is one observation.
   const names = [...new Set(trades.map(({ day }) => day))];
   const days = names.map((name) => trades.filter(({ day }) => day === name));
-  const means = (of: "least" | "most" | "net") => days.map((day) => meanOf(day.map((one) => one[of])));
+  const means = (of: "least" | "most" | "net") => days.map((day) => computeMean(day.map((one) => one[of])));
   const [least, most, net] = [means("least"), means("most"), means("net")];
   const results = trades.flatMap(({ pnlPercent: of, costBps }) => (of === null ? [] : [{ of, costBps }]));
   const afterCosts = results.map(({ of, costBps }) => Number((of - costBps / 100).toFixed(6)));
@@ -46,20 +48,20 @@ export function statisticsOf(signals: readonly Signal[]) {
     gaps: trades.filter(({ gapMinutes }) => gapMinutes > 5).length,
     winrate: ratio(100 * count("WIN"), count("WIN") + count("LOSS")),
     trades: results.length,
-    beforeCosts: resultsOf(results.map(({ of }) => of)),
-    afterCosts: resultsOf(afterCosts),
+    beforeCosts: computeResults(results.map(({ of }) => of)),
+    afterCosts: computeResults(afterCosts),
     edge: {
       days: days.length,
       excessPoints: ratio(100 * sum(least), days.length),
       afterCostsPoints: ratio(100 * sum(net), days.length),
       verdict: trades.length < 30 ? "no record yet" : verdict,
     },
-    reliability: { bins: [0, 20, 40, 60, 80].map((from) => binOf(trades, from)) },
+    reliability: { bins: [0, 20, 40, 60, 80].map((from) => computeBin(trades, from)) },
   };
 }
 
 /** How many of the signals stated at so much confidence were decided, and won. */
-function binOf(trades: readonly Signal[], from: number) {
+function computeBin(trades: readonly Signal[], from: number) {
   const own = trades.filter(({ confidence }) => Math.min(80, confidence - (confidence % 20)) === from);
   const won = own.filter(({ status }) => status === "WIN").length;
   const n = own.filter(({ status }) => status !== "EXPIRED").length;
@@ -97,6 +99,6 @@ export function checkShown(
   for (const id of shown.keys()) found.problems.push(`${id} is shown, but no event issued it`);
   for (const [scope, told] of Object.entries(stats)) {
     const own = issued.map(({ signal }) => signal).filter(({ token }) => scope === "" || scope === token);
-    found.problems.push(...differences(told, statisticsOf(own), `stats of ${scope || "both"}`));
+    found.problems.push(...differences(told, computeStatistics(own), `stats of ${scope || "both"}`));
   }
 }

@@ -1,10 +1,10 @@
 import { createPublicClient, http, isHash, stringToHex, type Address } from "viem";
 import * as z from "zod";
 import {
-  dayOf,
+  getDay,
   Failure,
   MINUTE,
-  shaped,
+  parseShape,
   type Findings,
   type Signal,
   type SignalRecord,
@@ -60,14 +60,14 @@ export async function checkMarket(stories: readonly Story[], market: Market, fou
     const isNear = Math.abs((exitPrice ?? Infinity) - due.price) <= 0.0005 * entry;
     if (due.status !== status || !isNear || Math.abs(signal.closedAt - due.at) > MINUTE)
       found.problems.push(
-        `${name}: by the market's minutes it was ${due.status} at ${due.price}, ${dayOf(due.at)}`,
+        `${name}: by the market's minutes it was ${due.status} at ${due.price}, ${getDay(due.at)}`,
       );
     if (signal.gapMinutes > 5)
       found.notes.push(`${name} counts as having gaps, but the market has every minute`);
   }
 }
 
-export async function fetched(url: string): Promise<unknown> {
+export async function fetchJson(url: string): Promise<unknown> {
   // Coinbase answers only requests with a user agent.
   const init = { headers: { "User-Agent": "verify-signals" }, signal: AbortSignal.timeout(30_000) };
   const response = await fetch(url, init);
@@ -84,7 +84,7 @@ export function venueMarket(base: string): Market {
     for (let first = from - (from % MINUTE); first <= to; first += 300 * MINUTE) {
       const [start, end] = [first, first + 299 * MINUTE].map((at) => new Date(at).toISOString());
       const url = `${base}/products/${token}-USD/candles?granularity=60&start=${start}&end=${end}`;
-      for (const [at, low, high, open, close] of shaped(z.array(row), await fetched(url), url))
+      for (const [at, low, high, open, close] of parseShape(z.array(row), await fetchJson(url), url))
         minutes.push({ openedAt: 1_000 * at, open, high, low, close });
     }
     return minutes;

@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 /** A reason for the person who asked. */
 export class Failure extends Error {}
 
-export function shaped<Shape extends z.ZodType>(
+export function parseShape<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,
   where: string,
@@ -56,7 +56,7 @@ const signalShape = z
     return { ...one, side, target, stop, chance, costs, least, most, net: least - costs };
   });
 export type Signal = z.output<typeof signalShape>;
-export const signalFrom = (told: unknown): Signal => shaped(signalShape, told, "a signal");
+export const parseSignal = (told: unknown): Signal => parseShape(signalShape, told, "a signal");
 
 const event = z.object({
   sequence: z.int().positive(),
@@ -78,7 +78,7 @@ const historyShape = z.object({ stats: z.unknown() });
 /** @param read One answer of the deployment, by its path. */
 export async function recordFrom(read: (path: string) => Promise<unknown>) {
   const get = async <Shape extends z.ZodType>(path: string, shape: Shape) =>
-    shaped(shape, await read(path), path);
+    parseShape(shape, await read(path), path);
   const proof = async (after: number) => get(`/signals/proof?after=${after}&limit=500`, proofShape);
   const events: z.output<typeof event>[] = [];
   for (let page = await proof(0); page.events.length > 0; page = await proof(events.length))
@@ -94,7 +94,7 @@ export async function recordFrom(read: (path: string) => Promise<unknown>) {
 // The chain.
 
 /** SHA-256 of a flat object as JSON with its keys sorted (RFC 8785). */
-function hashOf(fields: Record<string, unknown>): string {
+function hashContent(fields: Record<string, unknown>): string {
   const keys = Object.keys(fields).toSorted();
   const members = keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(fields[key])}`);
   return hash("sha256", `{${members.join(",")}}`, "hex");
@@ -107,8 +107,8 @@ export function checkChain(
 ): void {
   let last = "0".repeat(64);
   for (const { sequence, kind, content, contentHash, previousHash, hash: own } of events) {
-    const isHashed = hashOf(content) === contentHash;
-    const isLinked = hashOf({ sequence, kind, contentHash, previousHash }) === own;
+    const isHashed = hashContent(content) === contentHash;
+    const isLinked = hashContent({ sequence, kind, contentHash, previousHash }) === own;
     if (!isHashed || !isLinked || events[sequence - 1]?.hash !== own || previousHash !== last)
       found.problems.push(`event ${sequence} is not what was hashed, or does not follow the one before it`);
     last = own;
@@ -125,7 +125,7 @@ export function checkChain(
 /** What the events tell of a token's day, raw and read; `null` if it got no signal. */
 export type Story = { name: string; sequence: number; told: Record<string, unknown>; signal: Signal | null };
 
-export function storiesOf({ events, readAt }: SignalRecord, { problems }: Findings): Story[] {
+export function listStories({ events, readAt }: SignalRecord, { problems }: Findings): Story[] {
   const stories = new Map<string, Story>();
   for (const { sequence, kind, content } of events) {
     const name = `${content.token}-${content.day}`;
@@ -138,24 +138,24 @@ export function storiesOf({ events, readAt }: SignalRecord, { problems }: Findin
   }
   for (const story of stories.values())
     if (story.told["status"] !== "none") {
-      story.signal = signalFrom(story.told);
+      story.signal = parseSignal(story.told);
       if (!mayBeIssued(story.signal)) problems.push(`${story.name} breaks the rules of issue`);
       if (!mayEnd(story.signal, readAt)) problems.push(`${story.name} cannot have ended like this`);
     }
   // The days up to the last one are over, or told by its first event.
   const days = events.map(({ content }) => Date.parse(content.day));
   for (let day = Math.min(...days); day < Math.max(...days); day += DAY)
-    for (const name of [`BTC-${dayOf(day)}`, `ETH-${dayOf(day)}`])
+    for (const name of [`BTC-${getDay(day)}`, `ETH-${getDay(day)}`])
       if (!stories.has(name)) problems.push(`${name} has no event: a day was left out`);
   return [...stories.values()];
 }
 
-export const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+export const getDay = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 const HAIR = 1e-9;
 
 function mayBeIssued({ side, entry, target, stop, tp2, ...one }: Signal): boolean {
-  const isTimely = dayOf(one.generatedAt) === one.day && one.expiresAt === one.generatedAt + 6 * HOUR;
+  const isTimely = getDay(one.generatedAt) === one.day && one.expiresAt === one.generatedAt + 6 * HOUR;
   if (!isTimely || Math.abs(one.generatedAt - one.priceObservedAt) > MINUTE) return false;
   if (side === 0) return Number.isNaN(target) && Number.isNaN(stop) && tp2 === null;
   const [reward, risk] = [side * (target - entry), side * (entry - stop)];

@@ -5,12 +5,12 @@ import {
   chainAt,
   checkAnchors,
   checkMarket,
-  fetched,
+  fetchJson,
   venueMarket,
   type Anchor,
   type Market,
 } from "./outside";
-import { checkChain, Failure, recordFrom, storiesOf, type Findings, type SignalRecord } from "./record";
+import { checkChain, Failure, recordFrom, listStories, type Findings, type SignalRecord } from "./record";
 
 /**
  * `npm run verify-signals`: holds a signal record against its hash chain, its own rules, the market and its anchors. It
@@ -29,7 +29,7 @@ type Means = { head?: string | undefined; market?: Market | undefined; anchor?: 
 export async function verify(record: SignalRecord, { head, market, anchor }: Means = {}): Promise<Findings> {
   const found: Findings = { problems: [], notes: [], unchecked: [] };
   checkChain(record, head, found);
-  const stories = storiesOf(record, found);
+  const stories = listStories(record, found);
   checkShown(record, stories, found);
   if (market === undefined) found.unchecked.push("entries and outcomes against the market: --candles venue");
   else await checkMarket(stories, market, found);
@@ -51,7 +51,7 @@ export async function main(args: string[]): Promise<number> {
   if ((rpc === undefined) !== (address === undefined))
     throw new Failure("--anchor and --rpc go together: one without the other checks nothing");
   if (address !== undefined && !isAddress(address)) throw new Failure(`${address} is no address`);
-  const record = await recordFrom((path) => fetched(source.replace(/\/+$/, "") + path));
+  const record = await recordFrom((path) => fetchJson(source.replace(/\/+$/, "") + path));
   const { problems, notes, unchecked } = await verify(record, {
     head: values.head?.toLowerCase(),
     market: candles === undefined ? undefined : venueMarket(candles === "venue" ? VENUE : candles),

@@ -1,9 +1,9 @@
 import { isHash } from "viem";
 import * as z from "zod";
-import { failureOf } from "../../convex/lib/errors";
+import { getErrorData } from "../../convex/lib/errors";
 import { readTransaction, type Mined } from "../../convex/providers/chain/transactions";
 import { COINS } from "../../convex/whales/coins";
-import { measuredIn } from "../../convex/whales/movements";
+import { measureTransaction } from "../../convex/whales/movements";
 import { publicAlertShape } from "../../convex/whales/http";
 import { command, Misuse, OperatorError } from "../command";
 
@@ -23,7 +23,7 @@ type Shown = z.output<typeof shownShape>;
 const answerShape = z.object({ alerts: z.array(publicAlertShape) });
 
 /** The newest measured alerts of a week. @throws OperatorError */
-async function shown(base: string): Promise<Shown[]> {
+async function readAlerts(base: string): Promise<Shown[]> {
   const url = `${base}/mcp/whale-alerts?hours=168`;
   const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch(() => {
     throw new OperatorError(`${base} cannot be reached`);
@@ -34,13 +34,13 @@ async function shown(base: string): Promise<Shown[]> {
 }
 
 /** What the chain says of transactions, by hash. @throws OperatorError */
-async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>> {
+async function readOutcomes(hashes: readonly string[]): Promise<Map<string, Mined>> {
   const outcomes = new Map<string, Mined>();
   const asked = hashes.filter((one) => isHash(one));
   for (let next = 0; next < asked.length; next += AT_ONCE) {
     const some = asked.slice(next, next + AT_ONCE);
     const found = await Promise.all(some.map(readTransaction)).catch((error: unknown) => {
-      throw new OperatorError(failureOf(error)?.message ?? String(error));
+      throw new OperatorError(getErrorData(error)?.message ?? String(error));
     });
     for (const [index, outcome] of found.entries()) {
       const hash = some[index] ?? "";
@@ -52,25 +52,31 @@ async function outcomesOf(hashes: readonly string[]): Promise<Map<string, Mined>
   return outcomes;
 }
 
-const nameOf = ({ token, txHash, movement }: Pick<Shown, "token" | "txHash" | "movement">) =>
+const getAlertName = ({ token, txHash, movement }: Pick<Shown, "token" | "txHash" | "movement">) =>
   `${token} in transaction ${txHash}, position ${movement.position}`;
 
 /** Where the alerts of one transaction are not what it makes, at the price that each names. */
-function problemsOf(alerts: readonly Shown[], outcome: Mined | undefined): string[] {
-  if (outcome === undefined) return alerts.map((one) => `${nameOf(one)}: the chain has no such transaction`);
+function listProblems(alerts: readonly Shown[], outcome: Mined | undefined): string[] {
+  if (outcome === undefined)
+    return alerts.map((one) => `${getAlertName(one)}: the chain has no such transaction`);
   const seen = new Set<string>();
   const problems: string[] = [];
   for (const alert of alerts) {
-    if (seen.has(nameOf(alert))) problems.push(`${nameOf(alert)} is shown twice`);
-    seen.add(nameOf(alert));
+    if (seen.has(getAlertName(alert))) problems.push(`${getAlertName(alert)} is shown twice`);
+    seen.add(getAlertName(alert));
     const prices = new Map(Object.values(COINS).map(({ feed }) => [feed, alert.movement.price]));
-    for (const due of measuredIn(alert.txHash, outcome, prices)) {
-      const isShown = alerts.some((one) => nameOf(one) === nameOf(due));
-      if (due.token === alert.token && !isShown) problems.push(`${nameOf(due)}: its alert is missing`);
+    for (const due of measureTransaction(alert.txHash, outcome, prices)) {
+      const isShown = alerts.some((one) => getAlertName(one) === getAlertName(due));
+      if (due.token === alert.token && !isShown) problems.push(`${getAlertName(due)}: its alert is missing`);
     }
-    const due = measuredIn(alert.txHash, outcome, prices).find((one) => nameOf(one) === nameOf(alert));
-    if (due === undefined) problems.push(`${nameOf(alert)}: the transaction makes no such alert`);
-    else problems.push(...differences(alert, { ...due, source: "measured", verified: true }, nameOf(alert)));
+    const due = measureTransaction(alert.txHash, outcome, prices).find(
+      (one) => getAlertName(one) === getAlertName(alert),
+    );
+    if (due === undefined) problems.push(`${getAlertName(alert)}: the transaction makes no such alert`);
+    else
+      problems.push(
+        ...differences(alert, { ...due, source: "measured", verified: true }, getAlertName(alert)),
+      );
   }
   return [...new Set(problems)];
 }
@@ -94,16 +100,16 @@ const about = {
 await command(about, async ({ values: { rpc }, positionals: [base] }) => {
   if (base === undefined || !/^https?:\/\//.test(base)) throw new Misuse("Name one service by its URL");
   if (rpc !== undefined) process.env["CHAIN_RPC_URL"] = rpc;
-  const alerts = await shown(base.replace(/\/+$/, ""));
+  const alerts = await readAlerts(base.replace(/\/+$/, ""));
   if (alerts.length === 0) {
     console.log("The deployment shows no measured alert: nothing was read, and nothing checked.");
     return 2;
   }
   const hashes = [...new Set(alerts.map(({ txHash }) => txHash))];
-  const outcomes = await outcomesOf(hashes);
+  const outcomes = await readOutcomes(hashes);
   const problems = hashes.flatMap((hash) => {
     const own = alerts.filter(({ txHash }) => txHash === hash);
-    return problemsOf(own, outcomes.get(hash));
+    return listProblems(own, outcomes.get(hash));
   });
   const size = `${alerts.length} alerts, ${hashes.length} transactions`;
   if (problems.length === 0)

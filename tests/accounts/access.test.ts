@@ -123,7 +123,7 @@ test("an order is judged in the transaction that opens it: a userId claimed mean
   const [wallet] = await app.rows("wallets");
   await browserOf(app, "mallory").mutation(api.accounts.profile.signIn, {});
   const open = (as: Pick<App["t"], "mutation">) =>
-    as.mutation(internal.wallets.orders.placing.place, {
+    as.mutation(internal.wallets.orders.placing.placeOrder, {
       idempotencyKey: "rent",
       userId: wallet?.userId ?? "",
       walletId: wallet?.walletId ?? "",

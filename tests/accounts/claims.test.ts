@@ -166,7 +166,7 @@ describe("a claim that is due and cannot take effect", () => {
     await app.post("/mcp/defi/connect", { userId: id });
     const { body } = await app.post("/mcp/defi/connect", { userId: id });
     const code = new URL(String(body.ownerUrl)).searchParams.get("start")?.slice("own_".length) ?? "";
-    await app.t.mutation(internal.accounts.claims.own, { code, messengerId: "77", isTap: true });
+    await app.t.mutation(internal.accounts.claims.claimByLink, { code, messengerId: "77", isTap: true });
     await linkedUser(app, "carol", 77);
     await app.pass(49 * HOUR, { cronsRun: false });
     await app.settle();

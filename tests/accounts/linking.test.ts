@@ -2,8 +2,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, vi } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { pseudonymOf } from "../../convex/lib/security/crypto";
-import { userIdByAddress } from "../../convex/wallets/model";
+import { derivePseudonym } from "../../convex/lib/crypto";
+import { findUserIdByAddress } from "../../convex/wallets/model";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 import { intercept } from "../support/outside";
@@ -35,11 +35,11 @@ test("a signature by an address links it to one user at a time, whose its deposi
   withoutContracts();
   const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
   const address = wallet.address.toLowerCase();
-  const owner = (one: string) => app.t.run((ctx) => userIdByAddress(ctx, one));
+  const owner = (one: string) => app.t.run((ctx) => findUserIdByAddress(ctx, one));
   const hers = await alice.challenge(address);
   for (const part of [
     ...[wallet.address, "some.convex.site wants you", "Chain ID: 8453"],
-    `my account ${pseudonymOf(alice.userId)}`,
+    `my account ${derivePseudonym(alice.userId)}`,
     `Expiration Time: ${new Date(hers.issuedAt + 600_000).toISOString()}`,
   ])
     expect(hers.message).toContain(part);

@@ -58,14 +58,14 @@ describe("an agent run", () => {
   test("lost with its server is given up and given back; its late word changes nothing", async () => {
     const { app, alice, start, balance } = await withCredits(10);
     const runId = await start("How is the market?");
-    await app.t.mutation(internal.lib.work.next, { queue: "models" });
+    await app.t.mutation(internal.platform.work.startNext, { queue: "models" });
     const [work] = await app.rows("work");
     if (work === undefined) throw new Error("It is under way");
     const job = { workId: work._id, attempt: work.attempt };
     await loseScheduled(app);
     expect(await balance()).toBe(10);
     const reply = { answer: "late", model: "m", tokensUsed: 5_000 };
-    await app.t.mutation(internal.chat.runs.finish, { runId, job, reply });
+    await app.t.mutation(internal.chat.runs.finishRun, { runId, job, reply });
     expect(await alice.query(api.runs.app.one, { runId })).toMatchObject({ status: "failed", credits: 0 });
     expect(await balance()).toBe(10);
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
-import { keyOf, slotOf, storedForm } from "../../convex/market/facts";
+import { toCollectionKey, toHalfHour, encodeFacts } from "../../convex/market/facts";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
@@ -148,11 +148,11 @@ describe("an alert", () => {
     // A collection of somebody else's, an hour later, is young enough.
     const at = Date.now() + HOUR;
     vi.setSystemTime(at);
-    const key = keyOf({ collector: "perpetuals", subject: "" });
+    const key = toCollectionKey({ collector: "perpetuals", subject: "" });
     const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
-    const facts = storedForm([{ ...by, subject: "ETH", kind: "funding", value: 3.5 }]);
+    const facts = encodeFacts([{ ...by, subject: "ETH", kind: "funding", value: 3.5 }]);
     await app.t.run(async ({ db }) => {
-      await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts });
+      await db.insert("facts", { key, slot: toHalfHour(at), collectedAt: at, facts });
       for (const one of await db.query("answers").collect())
         if (one.key === `facts:${key}`) await db.patch("answers", one._id, { doneAt: at });
     });

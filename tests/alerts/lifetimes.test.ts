@@ -1,7 +1,7 @@
 import { expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import type { Id } from "../../convex/_generated/dataModel";
-import { chatUser } from "../../convex/messenger/model";
+import { toChatUser } from "../../convex/messenger/model";
 import { START, type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
@@ -45,10 +45,10 @@ test("five of a stranger, twenty of a signed-in user, and what a linked chat had
   await copies(app, await setAlert(app, "BTC above 200", userId, init), 19);
   expect(await oneMore(app, userId, init)).toEqual([409, MOST]);
 
-  const chat = chatUser("42");
+  const chat = toChatUser("42");
   const propose = async (levelUsd: number): Promise<Id<"alerts">> => {
     const condition = { kind: "price", token: "BTC", direction: "above", levelUsd } as const;
-    return (await app.t.mutation(internal.alerts.model.propose, { userId: chat, condition }))._id;
+    return (await app.t.mutation(internal.alerts.model.storeProposal, { userId: chat, condition }))._id;
   };
   for (let i = 0; i < 4; i++)
     await app.t.mutation(internal.alerts.model.accept, { userId: chat, alertId: await propose(110 + i) });
@@ -56,8 +56,8 @@ test("five of a stranger, twenty of a signed-in user, and what a linked chat had
   await priced(app, START + MINUTE, 100);
   await priced(app, START + 4 * MINUTE, 115);
   await tick(app);
-  await app.t.mutation(internal.alerts.model.adopt, { from: chat, to: userId });
-  const rows = await app.t.query(internal.alerts.model.all, { userId });
+  await app.t.mutation(internal.alerts.model.adoptAlerts, { from: chat, to: userId });
+  const rows = await app.t.query(internal.alerts.model.listAlerts, { userId });
   expect(rows.filter(({ state }) => state === "active")).toHaveLength(24);
   expect(rows.filter(({ state }) => state === "proposed")).toHaveLength(2);
   expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual(Array(4).fill(userId));

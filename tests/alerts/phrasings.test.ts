@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
 import { readLine } from "../../convex/alerts/reading";
-import { difference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
-import type { Fact } from "../../convex/lib/facts";
+import { findDifference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
+import type { Fact } from "../../convex/figures/facts";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { START, test, type App } from "../support/app";
 import { ABROAD, ENGLISH } from "./phrasings";
@@ -21,7 +21,7 @@ const FACTS = NAMES.split(", ").map((entry): Fact => {
 /** Whether a model's line is taken for what the words say. */
 function isTaken(words: string, line: string): boolean {
   const read = readLine(line);
-  return read !== null && difference(read, line, words, FACTS) === null;
+  return read !== null && findDifference(read, line, words, FACTS) === null;
 }
 
 describe("a hundred phrasings in ten languages", () => {

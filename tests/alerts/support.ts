@@ -27,15 +27,15 @@ export async function priced(
   { source = "coinbase", token = "BTC" }: { source?: Source; token?: string } = {},
 ): Promise<void> {
   if (Date.now() < at) vi.setSystemTime(at);
-  await app.t.mutation(internal.market.samples.store, { token, priceUsd, source, observedAt: at });
+  await app.t.mutation(internal.market.samples.storeSample, { token, priceUsd, source, observedAt: at });
 }
 
 /** What the cron does every minute, with what follows from it. */
 export async function tick(app: App): Promise<void> {
-  await app.t.mutation(internal.alerts.watch.tick, {});
+  await app.t.mutation(internal.alerts.watch.checkAlerts, {});
   const posts = await app.rows("webhookPosts");
   if (posts.some(({ state, dueAt }) => /due|retrying/.test(state) && dueAt <= Date.now()))
-    await app.t.mutation(internal.messenger.webhooks.events.begin, {});
+    await app.t.mutation(internal.messenger.webhooks.events.startPosting, {});
   await app.settle(1);
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { charge } from "../../convex/lib/limits/charges";
-import { sha256Hex } from "../../convex/lib/security/crypto";
-import { codeHash } from "../../convex/messenger/model";
+import { charge } from "../../convex/platform/limits/charges";
+import { sha256Hex } from "../../convex/lib/crypto";
+import { hashCode } from "../../convex/messenger/model";
 import { closeApp, type App } from "../support/app";
 import { browserOf } from "../support/browser";
 import { loseScheduled } from "../support/rows/leases";
@@ -202,11 +202,11 @@ describe("a code", () => {
     const { code } = await userWithCode(app, "alice");
     await deliver(app, updateOf(`/connect ${code}`));
     const [work] = await underWay(app);
-    expect(JSON.stringify(work?.args)).toContain(codeHash(code));
+    expect(JSON.stringify(work?.args)).toContain(hashCode(code));
     expect(JSON.stringify(work)).not.toContain(code);
     // A server took it, linked the account, and was lost before it could say so.
     await loseScheduled(app);
-    const account = { codeHash: codeHash(code), messengerId: String(ALICE), by: "account" as const };
+    const account = { codeHash: hashCode(code), messengerId: String(ALICE), by: "account" as const };
     await app.t.mutation(internal.messenger.linking.link, account);
     await arrived(app, 1);
     expect(app.cards().map(({ text }) => text)).toEqual([expect.stringContaining("Linked")]);

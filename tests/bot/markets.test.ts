@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { chatUser } from "../../convex/messenger/model";
+import { toChatUser } from "../../convex/messenger/model";
 import { priced as pricedAt } from "../alerts/support";
 import { buy, EIGHT, issued } from "../signals/support";
 import { closeApp, type App } from "../support/app";
@@ -19,7 +19,7 @@ async function moved(app: App, priceUsd: number) {
   const before = app.cards().length;
   vi.setSystemTime(Date.now() + 5 * MINUTE);
   await priced(app, priceUsd);
-  await app.t.mutation(internal.alerts.watch.tick, {});
+  await app.t.mutation(internal.alerts.watch.checkAlerts, {});
   await arrived(app, before + 1);
   return app.cards().slice(before);
 }
@@ -131,7 +131,7 @@ describe("alerts", () => {
     await tap(app, "Alert at +5\u202F%");
     await tap(app, "Set");
     const [row] = await app.rows("alerts");
-    expect(row).toMatchObject({ state: "active", userId: chatUser(String(ALICE)) });
+    expect(row).toMatchObject({ state: "active", userId: toChatUser(String(ALICE)) });
     expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 24 * 60 * MINUTE);
     // Nothing over HTTP can name the chat's own user.
     const { status } = await app.get(`/alerts?userId=${encodeURIComponent(row?.userId ?? "")}`);

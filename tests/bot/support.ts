@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { linkOfAccount } from "../../convex/messenger/model";
+import { findLinkOfMessenger } from "../../convex/messenger/model";
 
 import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../support/browser";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { HOUR } from "../../convex/lib/time";
 
 /** What the tests of the bot share: updates as the messenger sends them. */
@@ -53,7 +53,7 @@ export function deliver(app: App, update: unknown, secret: string | null = SECRE
 
 /** The work whose answers are still to come. */
 export async function underWay(app: Pick<App, "rows">) {
-  return (await app.rows("work")).filter(({ run }) => run === "bot/desk:answer");
+  return (await app.rows("work")).filter(({ run }) => run === "bot/service:answerMessage");
 }
 
 /** Lets work go on until the messenger was sent so many cards in all, and a little longer in case there are more. */
@@ -96,7 +96,7 @@ export async function userWithCode(app: Pick<App, "t">, subject: string) {
 
 /** Confirms an account's link as the bot does when it is sent the code, without its card. */
 export async function confirm(app: Pick<App, "t">, messengerId: string): Promise<void> {
-  const link = await app.t.run((ctx) => linkOfAccount(ctx, messengerId));
+  const link = await app.t.run((ctx) => findLinkOfMessenger(ctx, messengerId));
   const codeHash = link?.codeHash ?? "";
   await app.t.mutation(internal.messenger.linking.link, { codeHash, messengerId, by: "account" });
 }

@@ -15,7 +15,7 @@ import * as z from "zod";
 import { MULTICALL3 } from "../../scripts/chain/addresses";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
 import { RpcError } from "../../scripts/chain/node";
-import { loopbackFetch } from "../../scripts/sockets";
+import { fetchFromLoopback } from "../../scripts/sockets";
 import { until } from "../support/waits";
 
 /** A chain of a test's own, and what a wallet does with it. */
@@ -42,7 +42,7 @@ export async function startTestChain(options: Partial<ChainOptions> = {}): Promi
 
 /** A test's own client: it reaches the chain whatever stands in for `fetch`, and waits for it however long it takes. */
 export function clientOf(chain: Chain) {
-  const transport = http(chain.url, { retryCount: 0, timeout: 600_000, fetchFn: loopbackFetch });
+  const transport = http(chain.url, { retryCount: 0, timeout: 600_000, fetchFn: fetchFromLoopback });
   return createPublicClient({ chain: base, transport, pollingInterval: 20, cacheTime: 0 });
 }
 

@@ -18,7 +18,7 @@ import * as z from "zod";
 import type { Chain } from "../../scripts/chain";
 import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/chain/abis";
 import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addresses";
-import { settlerCall } from "../../scripts/chain/settlerCall";
+import { buildSettlerCall } from "../../scripts/chain/settlerCall";
 import type { Standin } from "../../scripts/standins/faults";
 import { createSwap } from "../../scripts/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
@@ -157,7 +157,7 @@ test("the settler guards no more than 0x's own: a token and a minimum that it is
   const trade = encodeFunctionData({ abi: actionsAbi, functionName: "BASIC", args });
   const sale = (buyToken: Address, minAmountOut: bigint) => ({
     to: SETTLER,
-    data: settlerCall({ recipient, buyToken, minAmountOut }, [trade], "0x", { awaitsSignature: false }),
+    data: buildSettlerCall({ recipient, buyToken, minAmountOut }, [trade], "0x", { awaitsSignature: false }),
     value: ETH,
   });
   const before = await holdingOf(USDC, SETTLER);

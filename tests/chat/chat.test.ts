@@ -1,9 +1,9 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { lastTurns } from "../../convex/chat/runs";
+import { takeLastTurns } from "../../convex/chat/runs";
 import { creditDeposit } from "../../convex/credits/model";
-import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { CUT_OFF } from "../standins/support";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -97,7 +97,7 @@ describe("POST /mcp/chat", () => {
     expect(turns.at(-1)?.content).toContain("turn 299 ");
     expect([turns.length > 50, turns.length < 200]).toEqual([true, true]);
     // The end of a turn that is too long by itself stays.
-    const [only] = lastTurns([{ role: "user", content: `${"a".repeat(50)}🚀end` }], 5);
+    const [only] = takeLastTurns([{ role: "user", content: `${"a".repeat(50)}🚀end` }], 5);
     expect(only?.content).toBe("…🚀end");
   });
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { factsIn, storedForm } from "../../convex/market/facts";
-import { ownWords } from "../../convex/lib/text/strings";
+import { decodeFacts, encodeFacts } from "../../convex/market/facts";
+import { removeForeignLinks } from "../../convex/lib/text/strings";
 import { test } from "../support/app";
 
 /** Posts are read by models, and may have been written for that. */
@@ -17,7 +17,7 @@ test.each([
   ["Pay bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq soon", "Pay (address removed) soon"],
   ["Pay 7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU soon", "Pay (address removed) soon"],
 ])("of %j only words are left", (said, left) => {
-  expect(ownWords(said, "")).toBe(left);
+  expect(removeForeignLinks(said, "")).toBe(left);
 });
 
 test.each([
@@ -25,13 +25,13 @@ test.each([
   "Volume on Crypto.com and Pump.fun doubled; BTC/USD held 64,999.99.",
   "The electroencephalographically inclined hold.Ether follows.",
 ])("what is no link stays: %s", (said) => {
-  expect(ownWords(said, "")).toBe(said);
+  expect(removeForeignLinks(said, "")).toBe(said);
 });
 
 test("what a source gave stays", () => {
   const known = `Posts: https://x.com/a/status/1 from ${ADDRESS}`;
   const said = `As https://x.com/a/status/1 says of ${ADDRESS}.`;
-  expect(ownWords(said, known)).toBe(said);
+  expect(removeForeignLinks(said, known)).toBe(said);
 });
 
 test("a headline makes no link known, and whoever asks of one is answered about it", async ({ app }) => {
@@ -42,10 +42,10 @@ test("a headline makes no link known, and whoever asks of one is answered about 
   await ask("What is new?");
   await app.t.run(async ({ db }) => {
     for (const row of await db.query("facts").collect()) {
-      const facts = factsIn(row).map((fact) =>
+      const facts = decodeFacts(row).map((fact) =>
         fact.kind === "headline" ? { ...fact, value: `Claim at ${link}` } : fact,
       );
-      await db.patch("facts", row._id, { facts: storedForm(facts) });
+      await db.patch("facts", row._id, { facts: encodeFacts(facts) });
     }
   });
   expect(await ask("What is new?")).toBe("Go to (link removed) now.");

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { linkedUser } from "../bot/support";
 import { closeApp, createApp, type App, test } from "../support/app";
 

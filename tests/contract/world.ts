@@ -4,8 +4,8 @@ import { mnemonicToAccount } from "viem/accounts";
 import { vi } from "vitest";
 import * as z from "zod";
 import crons from "../../convex/crons";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { outcomeOf, type Outcome, type Row } from "../../scripts/accept/row";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { checkRow, type Outcome, type Row } from "../../scripts/accept/row";
 import { createService, type Exchange, type Got } from "../../scripts/accept/service";
 import type { Need, World } from "../../scripts/accept/world";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
@@ -38,7 +38,7 @@ const settings = {
 
 /** Checks a row in a world of its own. */
 export function outcomeHere(row: Row): Promise<Outcome> {
-  return outcomeOf(row, row.needs?.includes("chain") === true ? onChain() : onTime());
+  return checkRow(row, row.needs?.includes("chain") === true ? onChain() : onTime());
 }
 
 function onTime(): World {

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import type { MutationCtx } from "../../convex/_generated/server";
 import {
-  balanceOf,
+  getCreditBalance,
   creditDeposit,
-  creditsFor,
-  creditsForTokens,
+  toCredits,
+  toTokenCredits,
   deduct,
   release,
   reserve,
-  settle,
+  settleRun,
 } from "../../convex/credits/model";
 import { closeApp, createApp, test } from "../support/app";
 
@@ -22,20 +22,20 @@ const inLedger = <T>(app: World, step: (ctx: MutationCtx) => Promise<T>) => app.
 describe("the rate", () => {
   test("is 100 credits per USDC, floored, or CREDITS_PER_USDC", () => {
     createApp();
-    expect(creditsFor(1_000_000n)).toBe(100);
-    expect(creditsFor(1_019_999n)).toBe(101);
-    expect(creditsFor(9_999n)).toBe(0);
+    expect(toCredits(1_000_000n)).toBe(100);
+    expect(toCredits(1_019_999n)).toBe(101);
+    expect(toCredits(9_999n)).toBe(0);
     closeApp();
     createApp({ env: { CREDITS_PER_USDC: "7" } });
-    expect(creditsFor(1_999_999n)).toBe(13);
+    expect(toCredits(1_999_999n)).toBe(13);
   });
 
   test("is a credit per started thousand tokens, at least one", () => {
     createApp();
-    expect([0, 1, 1_000, 1_001, 2_500].map(creditsForTokens)).toEqual([1, 1, 1, 2, 3]);
+    expect([0, 1, 1_000, 1_001, 2_500].map(toTokenCredits)).toEqual([1, 1, 1, 2, 3]);
     closeApp();
     createApp({ env: { TOKENS_PER_CREDIT: "10" } });
-    expect(creditsForTokens(101)).toBe(11);
+    expect(toTokenCredits(101)).toBe(11);
   });
 });
 
@@ -66,7 +66,7 @@ test("a reservation is the most that a run takes, and says what was used", async
   await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 10)));
   const reserved = (runId: string) => inLedger(app, (ctx) => reserve(ctx, { ...run, runId }, 2));
   const settled = (runId: string, tokensUsed: number) =>
-    inLedger(app, (ctx) => settle(ctx, runId, { model: "m", tokensUsed }));
+    inLedger(app, (ctx) => settleRun(ctx, runId, { model: "m", tokensUsed }));
   for (let i = 0; i < 2; i++) await reserved("run-1");
   expect(await settled("run-1", 2_000)).toBe(2);
   expect((await app.rows("creditTransactions")).at(-1)).toMatchObject({
@@ -77,7 +77,7 @@ test("a reservation is the most that a run takes, and says what was used", async
   // Whatever the gateway says was used.
   await reserved("run-2");
   expect(await settled("run-2", 1_000_000_000)).toBe(2);
-  expect(await inLedger(app, (ctx) => balanceOf(ctx, "alice"))).toBe(6);
+  expect(await inLedger(app, (ctx) => getCreditBalance(ctx, "alice"))).toBe(6);
 });
 
 const users = fc.constantFrom("alice", "bob");
@@ -127,7 +127,7 @@ async function perform(ctx: MutationCtx, prefix: string, step: Operation): Promi
     case "reserve":
       return reserve(ctx, { runId, userId, agentId: "a" }, step.amount);
     case "settle":
-      return settle(ctx, runId, { model: "m", tokensUsed: step.tokens });
+      return settleRun(ctx, runId, { model: "m", tokensUsed: step.tokens });
     case "release":
       return release(ctx, runId);
   }
@@ -152,7 +152,7 @@ async function checkUser(ctx: MutationCtx, userId: string): Promise<void> {
     const least = tokensUsed === undefined ? 1 : 0;
     expect([balanceAfter >= 0, amount >= least]).toEqual([true, true]);
   }
-  expect(await balanceOf(ctx, userId)).toBe(balance);
+  expect(await getCreditBalance(ctx, userId)).toBe(balance);
   // A run has cost between nothing and its estimate.
   for (const { key, amount } of rows.filter((row) => row.key.endsWith(":reserve"))) {
     const end = rows.find((row) => row.key === key.replace(/reserve$/, "end"));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Source } from "../../convex/lib/figures/ledger";
-import { settle } from "../../convex/lib/figures/settle";
-import { hasFigures } from "../../convex/lib/figures/written";
+import type { Source } from "../../convex/figures/citations";
+import { resolveFigures } from "../../convex/figures/placeholders";
+import { hasFigures } from "../../convex/figures/writtenNumbers";
 import { alteredOf, slipped, type Altered } from "./corpus/alterations";
 import { numbered, partsOf, sceneNamed, writings, type Report } from "./corpus/reports";
 
@@ -72,7 +72,7 @@ type Held = Pick<Report, "text" | "scene"> & Partial<Altered>;
 /** A text as readers get it, with every figure that its bracket does not support, and the altered one if it has no bracket. */
 function settledReport({ text: told, scene, figure: altered }: Held) {
   const numbers: number[] = [];
-  const settled = settle(told, scene.ledger, { kept: numbers });
+  const settled = resolveFigures(told, scene.ledger, { kept: numbers });
   const cited = numbers.flatMap((id) => scene.ledger.facts.get(id) ?? []);
   const alteredDigits = altered?.replace(/^\D+/, "") ?? "";
   // If another figure of the text has the same value, it is unclear which is shown.

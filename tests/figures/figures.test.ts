@@ -1,16 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { counted, ledgerOf, sourceOfFact } from "../../convex/lib/figures/ledger";
-import { leftoverProblem, settle, type How } from "../../convex/lib/figures/settle";
-import { hasFigures } from "../../convex/lib/figures/written";
-import { withoutCitations } from "../../convex/lib/text/strings";
+import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
+import { describeLeftovers, resolveFigures, type ResolveOptions } from "../../convex/figures/placeholders";
+import { hasFigures } from "../../convex/figures/writtenNumbers";
+import { removeCitations } from "../../convex/lib/text/strings";
 import { factOf, numbered, sceneNamed } from "./corpus/reports";
 
 /** Figures by form: what a writer may send, what readers see of it, and what nobody can make them see. */
 
 const DESK = sceneNamed("desk");
-const settled = (text: string, how: How = {}) => settle(numbered(text, DESK), DESK.ledger, how);
-const shown = (text: string, how: How = {}) => settled(text, how).text.replace(/[\u00A0\u202F]/g, " ");
+const settled = (text: string, how: ResolveOptions = {}) =>
+  resolveFigures(numbered(text, DESK), DESK.ledger, how);
+const shown = (text: string, how: ResolveOptions = {}) =>
+  settled(text, how).text.replace(/[\u00A0\u202F]/g, " ");
 
 describe("what is shown", () => {
   test.each([
@@ -71,7 +73,7 @@ describe("what is shown", () => {
     "Bitcoin trades at 1{BTC.price}.",
   ])("nothing of: %s", (text) => {
     const { leftovers, text: left } = settled(`It leads. ${text} It holds.`);
-    expect([leftoverProblem(leftovers) === null, left]).toEqual([false, "It leads. It holds."]);
+    expect([describeLeftovers(leftovers) === null, left]).toEqual([false, "It leads. It holds."]);
   });
 
   test("in titles without citations, in chat with a mark on what no fact has", () => {
@@ -102,7 +104,7 @@ test("a figure that no fact has is named by its place, and what is cited counts 
   const kept: number[] = [];
   const told = "Bitcoin {BTC.change24h} at {BTC.price} [BTC.price]. I see $120,000 ahead.";
   const { leftovers } = settled(told, { kept });
-  expect(leftoverProblem(leftovers)).toContain("at “I see $120,000 ahead.”: “$120,000” cites no fact");
+  expect(describeLeftovers(leftovers)).toContain("at “I see $120,000 ahead.”: “$120,000” cites no fact");
   expect(kept).toHaveLength(2);
 });
 
@@ -112,14 +114,14 @@ const unit = fc.constantFrom("USD", "percent");
 /** A fact of any value, alone in a ledger. */
 function alone(value: number, of: "USD" | "percent") {
   const fact = factOf("BTC", of === "USD" ? "price" : "change24h", value, DESK.at);
-  return ledgerOf(counted(fact.map((one) => sourceOfFact(one))), DESK.at);
+  return buildCitationIndex(numberSources(fact.map((one) => toSource(one))), DESK.at);
 }
 
 describe("whatever the figures are", () => {
   test("what is printed is the value, within half a percent", () => {
     fc.assert(
       fc.property(size, unit, (value, of) => {
-        const text = withoutCitations(settle("BTC {f1}", alone(value, of)).text);
+        const text = removeCitations(resolveFigures("BTC {f1}", alone(value, of)).text);
         const [, digits = "", scale = ""] = /([\d.,]+)([KMBT]?)/.exec(text) ?? [];
         const times = { "": 1, K: 1e3, M: 1e6, B: 1e9, T: 1e12 }[scale] ?? Number.NaN;
         // Two decimals of a percentage.
@@ -137,8 +139,8 @@ describe("whatever the figures are", () => {
         const figure = (value * times).toFixed(places);
         const written = of === "USD" ? `$${figure}` : `${figure} %`;
         const ledger = alone(value, of);
-        const { text } = settle(`Bitcoin is at ${written} [f1].`, ledger);
-        expect(["", settle("Bitcoin is at {f1}.", ledger).text], written).toContain(text);
+        const { text } = resolveFigures(`Bitcoin is at ${written} [f1].`, ledger);
+        expect(["", resolveFigures("Bitcoin is at {f1}.", ledger).text], written).toContain(text);
       }),
       { numRuns: 700 },
     );
@@ -148,10 +150,10 @@ describe("whatever the figures are", () => {
     const marks = "1 7 0 ٣ ３ Ⅻ ½ ² ① . , % $ - + k bn US$ # / x seven [f1] {f1} { } [ ]";
     const more = " percent| million|\u200B|\uE000|\u00A0";
     const part = fc.constantFrom(...marks.split(" "), ...more.split("|"));
-    const ledger = ledgerOf([], DESK.at);
+    const ledger = buildCitationIndex([], DESK.at);
     fc.assert(
       fc.property(fc.array(part, { minLength: 1, maxLength: 9 }), (parts) => {
-        const { text } = settle(`Bitcoin gained ${parts.join("")} today.`, ledger);
+        const { text } = resolveFigures(`Bitcoin gained ${parts.join("")} today.`, ledger);
         expect(text).not.toMatch(/\p{N}|(?:percent|million)(?!\p{L})/u);
       }),
       { numRuns: 2_000 },
@@ -160,7 +162,7 @@ describe("whatever the figures are", () => {
 
   test.each(["1,", "{f1", "[f1,", "Bitcoin ", "tentententen", "1 ", "“"])(
     "a long text of %s is read in time",
-    (part) => expect(settle(part.repeat(5_000), DESK.ledger).text.length).toBeLessThan(60_000),
+    (part) => expect(resolveFigures(part.repeat(5_000), DESK.ledger).text.length).toBeLessThan(60_000),
   );
 
   test.each([

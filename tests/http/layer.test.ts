@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
+import { toJsonSchema } from "../../scripts/reference/jsonSchema";
 import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../support/browser";
@@ -61,7 +61,7 @@ describe("bad input", () => {
     const values: unknown[] = [{}, [{}], ["a"], true];
     for (const { path, methods, input } of endpoints) {
       if (!methods.includes("POST")) continue;
-      const fields = Object.keys(jsonSchemaOf(input, "input").properties ?? {});
+      const fields = Object.keys(toJsonSchema(input, "input").properties ?? {});
       for (const field of fields) {
         for (const value of values) {
           const { status, body } = await app.post(path, { [field]: value });

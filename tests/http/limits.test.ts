@@ -2,10 +2,10 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import { creditDeposit } from "../../convex/credits/model";
-import { failureOf } from "../../convex/lib/errors";
-import * as slots from "../../convex/lib/limits/slots";
-import * as calls from "../../convex/lib/outside/calls";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { getErrorData } from "../../convex/lib/errors";
+import * as slots from "../../convex/platform/limits/slots";
+import * as calls from "../../convex/platform/outside/calls";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { test, type App } from "../support/app";
 import { browserOf } from "../support/browser";
 
@@ -207,7 +207,7 @@ describe("the day's budget", () => {
     let runs = 0;
     const start = () => alice.mutation(api.chat.runs.start, { question: "How is ETH?" });
     for (let refused = false; !refused && runs < 60;) {
-      const one = await start().catch((error: unknown) => failureOf(error));
+      const one = await start().catch((error: unknown) => getErrorData(error));
       if (typeof one === "string") runs++;
       else {
         expect(one).toMatchObject({ code: "rate_limited", message: expect.stringMatching(MINE) });
@@ -238,8 +238,8 @@ describe("bookkeeping that fails changes no answer", () => {
   const failing = test.extend({
     settings: {
       replaced: {
-        "lib/limits/slots": () => Promise.resolve({ ...slots, enter: broken, leave: broken }),
-        "lib/outside/calls": () => Promise.resolve({ ...calls, record: broken }),
+        "platform/limits/slots": () => Promise.resolve({ ...slots, takeSlot: broken, releaseSlot: broken }),
+        "platform/outside/calls": () => Promise.resolve({ ...calls, record: broken }),
       },
     },
   });
@@ -252,7 +252,9 @@ describe("bookkeeping that fails changes no answer", () => {
   });
 
   const leaving = test.extend({
-    settings: { replaced: { "lib/limits/slots": () => Promise.resolve({ ...slots, leave: broken }) } },
+    settings: {
+      replaced: { "platform/limits/slots": () => Promise.resolve({ ...slots, releaseSlot: broken }) },
+    },
   });
 
   leaving("when a slot cannot be given back", async ({ app }) => {

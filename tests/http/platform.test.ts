@@ -1,8 +1,8 @@
 import { describe, expect, vi } from "vitest";
 import { z } from "zod";
 import { internalQuery } from "../../convex/_generated/server";
-import * as cache from "../../convex/lib/cache";
-import { callerAddress } from "../../convex/lib/http/request";
+import * as cache from "../../convex/platform/cache";
+import { getCallerAddress } from "../../convex/platform/http/request";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -98,7 +98,9 @@ describe("a platform without room", () => {
     const answer = internalQuery(() => {
       throw new Error(message);
     });
-    return createApp({ replaced: { "lib/cache": () => Promise.resolve({ ...cache, answer }) } });
+    return createApp({
+      replaced: { "platform/cache": () => Promise.resolve({ ...cache, readAnswerAt: answer }) },
+    });
   }
   const PATH = "/mcp/token?question=SOL";
 
@@ -140,8 +142,8 @@ describe("the caller's address", () => {
       ["nobody's for two gaps", 1, "1::2::3", "unknown"],
     ] as const;
     for (const [what, hops, forwardedFor, address] of cases)
-      expect([what, callerAddress({ platform: told, forwardedFor, hops })]).toEqual([what, address]);
-    expect(callerAddress({ platform: null, forwardedFor: null, hops: 0 })).toBe("unknown");
+      expect([what, getCallerAddress({ platform: told, forwardedFor, hops })]).toEqual([what, address]);
+    expect(getCallerAddress({ platform: null, forwardedFor: null, hops: 0 })).toBe("unknown");
   });
 
   test("behind one trusted proxy is not the caller's choice", async ({ app }) => {

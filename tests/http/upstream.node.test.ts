@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Fault, Provider } from "../../scripts/standins";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createApp, type App } from "../support/app";
 

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { clientOf } from "../chain/support";
 import { ETHER, chain, nonceOf, useChain, usdcOf, test } from "../support/chain/chain";
 import { answering, miscounting } from "../support/chain/rpc";

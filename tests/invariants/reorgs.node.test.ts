@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import type { Random } from "../../scripts/standins/random";
 import { authorize, buy, createPaidApp, now, ONE, payer, PLATFORM, versionTwo } from "../payments/payer";
 import { chain, ETHER, nonceOf, test, useChain, usdcOf } from "../support/chain/chain";

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { chain, test, useChain, usdcOf } from "../support/chain/chain";
 import { miscounting } from "../support/chain/rpc";
 import { unreachDeadlines } from "../support/chain/walletApp";

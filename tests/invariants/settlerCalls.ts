@@ -13,7 +13,7 @@ import {
 import { actionsAbi } from "../../scripts/chain/abis";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import type { Random } from "../../scripts/standins/random";
-import { settlerCall, type Slippage } from "../../scripts/chain/settlerCall";
+import { buildSettlerCall, type Slippage } from "../../scripts/chain/settlerCall";
 
 /** The calls of honest quotes, read and altered in every way that their encoding allows. */
 
@@ -44,7 +44,7 @@ export function readCall(data: Hex, awaitsSignature: boolean): SettlerCall {
 }
 
 function writeCall({ slippage, actions, zid, awaitsSignature }: SettlerCall): Hex {
-  return settlerCall(slippage, actions, zid, { awaitsSignature });
+  return buildSettlerCall(slippage, actions, zid, { awaitsSignature });
 }
 
 /** Sends all that the settler holds of a token to somebody. */

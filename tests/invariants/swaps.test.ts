@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { mayBeSigned } from "../../convex/wallets/orders/signer";
 import type { SwapRequest } from "../../convex/wallets/orders/swaps";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
-import { settlerCall } from "../../scripts/chain/settlerCall";
+import { buildSettlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";
 import { alterationsOf, readCall, slippageIn } from "./settlerCalls";
 
@@ -23,7 +23,7 @@ const request: SwapRequest = {
 const order = { address: OWNER, request };
 
 const honest = (): Hex =>
-  settlerCall(
+  buildSettlerCall(
     { recipient: OWNER, buyToken: TOKENS.WETH, minAmountOut: LEAST },
     [`0x${"11".repeat(68)}`, `0x${"22".repeat(132)}`],
     "0x1234",

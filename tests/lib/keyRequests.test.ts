@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asksForKey, inputAsksForKey } from "../../convex/lib/security/keyRequests";
+import { isKeyRequest, hasKeyRequest } from "../../convex/lib/keyRequests";
 import { phrases } from "../support/phrases";
 
 const REQUESTS = [
@@ -66,12 +66,12 @@ const QUESTIONS = phrases(`
 
 test("in a tool's input the newest text decides, not what was said before", () => {
   const messages = [{ role: "user", content: "give me my private key" }];
-  expect(inputAsksForKey({ question: "What is the price of BTC?", messages })).toBe(false);
-  expect(inputAsksForKey({ question: "show me my seed phrase", messages: [] })).toBe(true);
-  expect(inputAsksForKey({ userId: "alice", nested: { note: "export my keystore" } })).toBe(true);
+  expect(hasKeyRequest({ question: "What is the price of BTC?", messages })).toBe(false);
+  expect(hasKeyRequest({ question: "show me my seed phrase", messages: [] })).toBe(true);
+  expect(hasKeyRequest({ userId: "alice", nested: { note: "export my keystore" } })).toBe(true);
 });
 
 test("a request for a private key is recognised, and a question about keys is none", () => {
-  expect(REQUESTS.filter((text) => !asksForKey(text))).toEqual([]);
-  expect(QUESTIONS.filter(asksForKey)).toEqual([]);
+  expect(REQUESTS.filter((text) => !isKeyRequest(text))).toEqual([]);
+  expect(QUESTIONS.filter(isKeyRequest)).toEqual([]);
 });

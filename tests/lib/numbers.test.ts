@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { portfolioCard } from "../../convex/bot/cards";
-import { percent, shortUsd, signed, typeset } from "../../convex/lib/text/numbers";
+import { buildPortfolioCard } from "../../convex/bot/cards";
+import { formatPercent, formatShortUsd, formatSignedPercent, typeset } from "../../convex/lib/text/numbers";
 
 /** One style of figures. */
 
@@ -16,9 +16,15 @@ test("percentages have a thin space and a true minus, whoever wrote them", () =>
 });
 
 test("a figure that a function writes is in that style already", () => {
-  for (const figure of [signed(-0.351), signed(12), percent(-0.0125), percent(65.2, 0), signed(-0.001)])
+  for (const figure of [
+    formatSignedPercent(-0.351),
+    formatSignedPercent(12),
+    formatPercent(-0.0125),
+    formatPercent(65.2, 0),
+    formatSignedPercent(-0.001),
+  ])
     expect(typeset(figure)).toBe(figure);
-  expect([signed(-0.351), percent(0.0125), signed(-0.001)]).toEqual([
+  expect([formatSignedPercent(-0.351), formatPercent(0.0125), formatSignedPercent(-0.001)]).toEqual([
     "−0.35\u202F%",
     "0.0125\u202F%",
     "0.00\u202F%",
@@ -26,7 +32,7 @@ test("a figure that a function writes is in that style already", () => {
 });
 
 test("a chart's price has no decimals that say nothing", () => {
-  expect([97_250.4, 3_400, 3_410.25, 158, 158.5].map(shortUsd)).toEqual([
+  expect([97_250.4, 3_400, 3_410.25, 158, 158.5].map(formatShortUsd)).toEqual([
     ...["97,250", "3,400", "3,410.3", "158", "158.50"],
   ]);
 });
@@ -43,7 +49,7 @@ test("a portfolio's amounts are grouped, and the smallest are digits too", () =>
       priceSource: null,
     },
   }));
-  const [, holdings = []] = portfolioCard({ address: "0x", balances, totalValueUsd: 0 });
+  const [, holdings = []] = buildPortfolioCard({ address: "0x", balances, totalValueUsd: 0 });
   const told = holdings.flatMap((span) => (typeof span === "string" ? span.split("  ")[1] : []));
   expect(told).toEqual(["1,000", "123,457", "1,234.57", "0.00000012", "1"]);
 });

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { counted, noteCall, takeNoted, type Noted } from "../../convex/lib/outside/calls";
+import { withUsage, noteCall, takeUsage, type ProviderUsage } from "../../convex/platform/outside/calls";
 
 test("what an action has noted is stored once, also when it throws, and nothing without notes", async () => {
   // Notes are a process's own, which here is that of other files, too.
-  takeNoted();
-  const stored: Noted[] = [];
+  takeUsage();
+  const stored: ProviderUsage[] = [];
   /** An action's context, of which counted work uses one thing. */
-  const ctx = { runMutation: (_: unknown, noted: Noted) => Promise.resolve(stored.push(noted)) };
-  const run = (work: () => Promise<string>): unknown => Reflect.apply(counted(work), null, [ctx]);
+  const ctx = { runMutation: (_: unknown, usage: ProviderUsage) => Promise.resolve(stored.push(usage)) };
+  const run = (work: () => Promise<string>): unknown => Reflect.apply(withUsage(work), null, [ctx]);
   expect(await run(() => Promise.resolve("quiet"))).toBe("quiet");
   const failing = () => {
     noteCall("chain", false);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { equalBytes } from "../../convex/lib/security/crypto";
-import { open, seal } from "../../convex/lib/security/seals";
+import { isEqualBytes } from "../../convex/lib/crypto";
+import { openSeal, seal } from "../../convex/lib/seals";
 
 const CONTEXT = { purpose: "test secret", owner: "row 1" };
 
@@ -12,22 +12,22 @@ describe("a sealed secret", () => {
     const envelope = await seal("hunter2", CONTEXT);
     expect(envelope).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+\.[\w-]+\.[\w-]+$/);
     expect(envelope).not.toContain("hunter2");
-    expect(await open(envelope, CONTEXT)).toBe("hunter2");
+    expect(await openSeal(envelope, CONTEXT)).toBe("hunter2");
     expect(await seal("hunter2", CONTEXT)).not.toBe(envelope);
   });
 
   test("takes its key as base64 too", async () => {
     const envelope = await seal("hunter2", CONTEXT);
     vi.stubEnv("WALLET_ENCRYPTION_KEY", btoa(String.fromCharCode(...new Uint8Array(32).fill(0x11))));
-    expect(await open(envelope, CONTEXT)).toBe("hunter2");
+    expect(await openSeal(envelope, CONTEXT)).toBe("hunter2");
   });
 
   test("does not open for another owner, purpose or key", async () => {
     const envelope = await seal("hunter2", CONTEXT);
-    await expect(open(envelope, { ...CONTEXT, owner: "row 2" })).rejects.toThrow("damaged");
-    await expect(open(envelope, { ...CONTEXT, purpose: "other" })).rejects.toThrow("damaged");
+    await expect(openSeal(envelope, { ...CONTEXT, owner: "row 2" })).rejects.toThrow("damaged");
+    await expect(openSeal(envelope, { ...CONTEXT, purpose: "other" })).rejects.toThrow("damaged");
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "22".repeat(32));
-    await expect(open(envelope, CONTEXT)).rejects.toThrow(/^WALLET_ENCRYPTION_KEY is not the key/);
+    await expect(openSeal(envelope, CONTEXT)).rejects.toThrow(/^WALLET_ENCRYPTION_KEY is not the key/);
   });
 
   test("does not open when anything in it was changed", async () => {
@@ -37,7 +37,7 @@ describe("a sealed secret", () => {
       for (let at = 0; at < part.length - 1; at++) {
         const other = part.slice(0, at) + (part[at] === "A" ? "B" : "A") + part.slice(at + 1);
         const changed = parts.with(place, other).join(".");
-        await expect(open(changed, CONTEXT)).rejects.toThrow(/damaged|is not the key/);
+        await expect(openSeal(changed, CONTEXT)).rejects.toThrow(/damaged|is not the key/);
       }
     }
   });
@@ -58,9 +58,9 @@ test("bytes are compared to the last one, wherever they differ", () => {
       return Reflect.get(target, key);
     },
   });
-  expect([equalBytes(watched, new Uint8Array([1, 2, 3, 4])), seen]).toEqual([false, [0, 1, 2, 3]]);
+  expect([isEqualBytes(watched, new Uint8Array([1, 2, 3, 4])), seen]).toEqual([false, [0, 1, 2, 3]]);
   const two = new Uint8Array([1, 2]);
-  expect([equalBytes(two, new Uint8Array([1, 2])), equalBytes(two, new Uint8Array([1, 2, 3]))]).toEqual([
+  expect([isEqualBytes(two, new Uint8Array([1, 2])), isEqualBytes(two, new Uint8Array([1, 2, 3]))]).toEqual([
     true,
     false,
   ]);

@@ -2,27 +2,32 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { readLine } from "../../convex/alerts/reading";
 import { parseCommand } from "../../convex/bot/commands";
-import { readAnswer } from "../../convex/lib/answers";
-import { counted, ledgerOf, sourceOfFact } from "../../convex/lib/figures/ledger";
-import { settle } from "../../convex/lib/figures/settle";
-import { hasFigures } from "../../convex/lib/figures/written";
-import { parseInput, bodyInput } from "../../convex/lib/http/request";
-import { chatId, optionalToken, publicAddress, text, userId } from "../../convex/lib/http/input";
-import { mentionsIn, namesOf, symbolIn } from "../../convex/lib/money/coins";
-import { asksForKey } from "../../convex/lib/security/keyRequests";
-import { jsonValues, parseTolerantly } from "../../convex/lib/text/json";
+import { parseAnswer } from "../../convex/lib/answers";
+import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
+import { resolveFigures } from "../../convex/figures/placeholders";
+import { hasFigures } from "../../convex/figures/writtenNumbers";
+import { parseInput, parseBodyInput } from "../../convex/platform/http/request";
+import { chatId, optionalToken, publicAddress, requiredText, userId } from "../../convex/platform/http/input";
+import { findMentions, indexNames, resolveSymbol } from "../../convex/lib/money/coins";
+import { isKeyRequest } from "../../convex/lib/keyRequests";
+import { extractJson, parseTolerantly } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
 import { typeset } from "../../convex/lib/text/numbers";
-import { linesOf, plain } from "../../convex/lib/text/sentences";
-import { ownWords } from "../../convex/lib/text/strings";
-import { plainText, renderCard, wordsAsParagraphs } from "../../convex/messenger/format";
+import { splitLines, normalizeText } from "../../convex/lib/text/sentences";
+import { removeForeignLinks } from "../../convex/lib/text/strings";
+import { toPlainText, renderCard, toParagraphs } from "../../convex/messenger/format";
 import { parseProof } from "../../convex/payments/proofs";
 import { isPage, pauseIn, refusalIn } from "../../convex/providers/call";
 import { articlesIn } from "../../convex/providers/data/headlines";
-import { blamed, cleaned, readBody, rejectedAnswer } from "../../convex/providers/models/wire";
+import {
+  findBlamedField,
+  cleanText,
+  parseResponseBody,
+  extractRejectedAnswer,
+} from "../../convex/providers/models/wire";
 import { readCommand } from "../../convex/social/commands";
 import { deliveryShape } from "../../convex/social/payloads";
-import { readAnswer as readAlerts } from "../../convex/whales/prompts";
+import { parseWhaleAnswer as readAlerts } from "../../convex/whales/prompts";
 
 /**
  * Whatever a model, a feed, a user or a header sends is read in time that grows with its length alone: one text must not
@@ -258,7 +263,13 @@ const NASTY = REPEATED.map((one) => {
 });
 
 const shape = z.object({ a: z.string(), b: z.array(z.number()), c: z.number().nullable() });
-const input = z.object({ userId, question: text(5_000), token: optionalToken, chatId, url: publicAddress });
+const input = z.object({
+  userId,
+  question: requiredText(5_000),
+  token: optionalToken,
+  chatId,
+  url: publicAddress,
+});
 const fact = {
   subject: "BTC",
   kind: "price",
@@ -267,44 +278,44 @@ const fact = {
   source: "Coinbase",
   url: "",
 } as const;
-const names = namesOf([fact, { ...fact, kind: "name", value: "Bitcoin" }]);
+const names = indexNames([fact, { ...fact, kind: "name", value: "Bitcoin" }]);
 const ledgerFor = (question: string) =>
-  ledgerOf(counted([sourceOfFact(fact)]), 0, { names, focus: "BTC", question });
+  buildCitationIndex(numberSources([toSource(fact)]), 0, { names, focus: "BTC", question });
 
 /** What throws has read, too. */
 const READERS: Readonly<Record<string, (given: string) => unknown>> = {
-  "format: cards": (given) => renderCard(wordsAsParagraphs(given, [])),
-  "format: bold, and back": (given) => plainText(renderCard([[{ bold: given }]]).join("")),
+  "format: cards": (given) => renderCard(toParagraphs(given, [])),
+  "format: bold, and back": (given) => toPlainText(renderCard([[{ bold: given }]]).join("")),
   "figures: in a text": hasFigures,
-  "figures: settled": (given) => settle(given, ledgerFor("")),
-  "figures: of one sentence": (given) => settle(given.slice(0, 1_500), ledgerFor("")),
-  "figures: marked": (given) => settle(given, ledgerFor(given.slice(0, 100)), { left: "mark" }),
+  "figures: settled": (given) => resolveFigures(given, ledgerFor("")),
+  "figures: of one sentence": (given) => resolveFigures(given.slice(0, 1_500), ledgerFor("")),
+  "figures: marked": (given) => resolveFigures(given, ledgerFor(given.slice(0, 100)), { left: "mark" }),
   "figures: asked": (given) => ledgerFor(given),
-  sentences: (given) => linesOf(plain(given)),
+  sentences: (given) => splitLines(normalizeText(given)),
   names: (given) => [
-    mentionsIn(given, names),
-    symbolIn(given),
-    namesOf([{ ...fact, kind: "name", value: given }]),
+    findMentions(given, names),
+    resolveSymbol(given),
+    indexNames([{ ...fact, kind: "name", value: given }]),
   ],
-  answers: (given) => readAnswer(shape, given, ""),
+  answers: (given) => parseAnswer(shape, given, ""),
   "answers of the agent": readAlerts,
-  json: jsonValues,
+  json: extractJson,
   "json of a body": parseTolerantly,
-  "words of a model": (given) => [asMeant(given), ownWords(given, ""), typeset(given)],
-  cleaned,
-  "a gateway's body": (given) => readBody(given, true),
+  "words of a model": (given) => [asMeant(given), removeForeignLinks(given, ""), typeset(given)],
+  cleaned: cleanText,
+  "a gateway's body": (given) => parseResponseBody(given, true),
   "a gateway's answer": (given) =>
-    readBody(JSON.stringify({ choices: [{ message: { content: given } }] }), true),
+    parseResponseBody(JSON.stringify({ choices: [{ message: { content: given } }] }), true),
   "a gateway's refusal": (given) => [
-    blamed(given),
-    rejectedAnswer(given),
+    findBlamedField(given),
+    extractRejectedAnswer(given),
     refusalIn(400, given),
     isPage(given),
   ],
   "a pause": (given) => [pauseIn(new Headers(), given), pauseIn(new Headers({ "Retry-After": given }))],
   headlines: articlesIn,
   grammar: readLine,
-  keyRequests: asksForKey,
+  keyRequests: isKeyRequest,
   payloads: (given) =>
     deliveryShape.safeParse({
       data: {
@@ -320,7 +331,7 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
     }),
   "posts' commands": readCommand,
   "the bot's commands": (given) => [parseCommand(given), parseCommand(`/${given}`)],
-  "input: a body": bodyInput,
+  "input: a body": parseBodyInput,
   "input: fields": (given) =>
     parseInput(input, { userId: given, question: given, token: given, chatId: given, url: given }),
   "X-Payment": parseProof,

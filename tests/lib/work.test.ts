@@ -5,16 +5,16 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import {
-  end,
-  open,
-  rest,
-  failureHandler,
+  completeWork,
+  enqueueWork,
+  snoozeWork,
+  buildFailureHandler,
   vFailure,
   vJob,
-  type Failure,
+  type WorkFailure,
   type Job as Attempt,
-} from "../../convex/lib/work";
-import { worker } from "../../convex/lib/worker";
+} from "../../convex/platform/work";
+import { defineWorker } from "../../convex/platform/worker";
 import { createApp, test } from "../support/app";
 
 const MINUTE = 60_000;
@@ -55,13 +55,13 @@ type Of<Kind extends "action" | "mutation", More, Result> = FunctionReference<
 >;
 /** What stands in for a room's functions. */
 const nothing = () => expect.unreachable();
-const { answer = nothing() } = anyApi["bot/desk"] ?? nothing();
+const { answer = nothing() } = anyApi["bot/service"] ?? nothing();
 const { store = nothing(), putOff = nothing(), failed = nothing() } = anyApi["bot/jobs"] ?? nothing();
 const names: {
   answer: Of<"action", { job: Attempt }, null>;
   store: Of<"mutation", { job: Attempt }, boolean>;
   putOff: Of<"mutation", { job: Attempt }, boolean>;
-  failed: Of<"mutation", Failure, null>;
+  failed: Of<"mutation", WorkFailure, null>;
 } = { answer, store, putOff, failed };
 
 /** A room whose work goes as a job says; what it did, by the job's place in the list. */
@@ -72,12 +72,12 @@ function room() {
   const store = internalMutation({
     ...word,
     handler: async (ctx, { index, job }) => {
-      const isUnderWay = await end(ctx, job);
+      const isUnderWay = await completeWork(ctx, job);
       if (isUnderWay) at(index).stored++;
       return isUnderWay;
     },
   });
-  const putOff = internalMutation({ ...word, handler: (ctx, { job }) => rest(ctx, job, MINUTE) });
+  const putOff = internalMutation({ ...word, handler: (ctx, { job }) => snoozeWork(ctx, job, MINUTE) });
   const failed = internalMutation({
     args: { index: v.number(), ...vFailure },
     returns: v.null(),
@@ -86,7 +86,7 @@ function room() {
       return null;
     },
   });
-  const answer = worker({ index: v.number() }, async (ctx, { index, job }) => {
+  const answer = defineWorker({ index: v.number() }, async (ctx, { index, job }) => {
     const own = at(index);
     const happening = own.job.happenings[own.runs++] ?? "stores";
     // The word of the attempt before comes late: it changes nothing.
@@ -99,7 +99,7 @@ function room() {
   return {
     did,
     modules: {
-      "bot/desk": () => Promise.resolve({ answer }),
+      "bot/service": () => Promise.resolve({ answer }),
       "bot/jobs": () => Promise.resolve({ store, putOff, failed }),
     },
   };
@@ -115,14 +115,14 @@ describe("a piece of work", () => {
         await app.t.run(async (ctx) => {
           for (const [index, { attempts, queue }] of jobs.entries()) {
             const place = queue === null ? {} : { queue };
-            const onFailure = failureHandler(names.failed, { index });
-            await open(ctx, names.answer, { index }, { ...place, attempts, onFailure });
+            const onFailure = buildFailureHandler(names.failed, { index });
+            await enqueueWork(ctx, names.answer, { index }, { ...place, attempts, onFailure });
           }
         });
         for (let round = 0; round < 20 && (await app.rows("work")).length > 0; round++) {
           await app.settle(3);
           await app.advance(LATER_MS);
-          await app.t.mutation(internal.lib.work.resumeLost, {});
+          await app.t.mutation(internal.platform.work.resumeLost, {});
         }
         expect(await app.rows("work")).toEqual([]);
         expect(did.map(({ runs, stored, told }) => ({ runs, stored, told }))).toEqual(jobs.map(promised));
@@ -135,23 +135,23 @@ describe("a piece of work", () => {
   test("begins by its rank, then by its age", async () => {
     const { modules } = room();
     const order: number[] = [];
-    const answer = worker({ index: v.number() }, async (ctx, { index, job }) => {
+    const answer = defineWorker({ index: v.number() }, async (ctx, { index, job }) => {
       order.push(index);
       await ctx.runMutation(names.store, { index, job });
     });
     const store = internalMutation({
       args: { index: v.number(), job: vJob },
       returns: v.boolean(),
-      handler: (ctx, { job }) => end(ctx, job),
+      handler: (ctx, { job }) => completeWork(ctx, job),
     });
     const jobs = { ...(await modules["bot/jobs"]()), store };
     const app = createApp({
-      replaced: { "bot/desk": () => Promise.resolve({ answer }), "bot/jobs": () => Promise.resolve(jobs) },
+      replaced: { "bot/service": () => Promise.resolve({ answer }), "bot/jobs": () => Promise.resolve(jobs) },
     });
     const ranks = ["anonymous", "anonymous", "anonymous", "signedIn", "service", "paid"] as const;
     await app.t.run(async (ctx) => {
       for (const [index, rank] of ranks.entries())
-        await open(ctx, names.answer, { index }, { queue: "models", rank });
+        await enqueueWork(ctx, names.answer, { index }, { queue: "models", rank });
     });
     await app.settle(3);
     expect(await app.rows("work")).toEqual([]);

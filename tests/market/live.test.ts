@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { type App, test } from "../support/app";
 import { altered } from "../support/outside";
 
@@ -45,7 +45,7 @@ describe("with the feeds out of reach, a live price", () => {
     expect(failure).toMatchObject({ data: { code: "upstream" } });
     const message = failure instanceof Error ? failure.message : "";
     for (const name of ["ETH", "chain RPC", "Coinbase", "CoinGecko"]) expect(message).toContain(name);
-    await app.t.action(internal.market.actions.sample, {});
+    await app.t.action(internal.market.actions.takeSamples, {});
     expect([await app.rows("priceSamples"), await app.rows("hourlyCloses")]).toEqual([[], []]);
     expect(app.standins.sent("llm")).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { CUT_OFF } from "../standins/support";
 import { test, type App } from "../support/app";
 import { noPrices } from "../support/outside";

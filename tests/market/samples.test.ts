@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { recentHourlyCloses, sampleDue } from "../../convex/market/samples";
+import { listRecentCloses, startSampling } from "../../convex/market/samples";
 import { keepHouse } from "../support/rows/housekeeping";
 import { START, type App, test } from "../support/app";
 
@@ -19,14 +19,14 @@ const store = (
   token: "BTC" | "ETH" = "BTC",
 ) => {
   vi.setSystemTime(at);
-  return app.t.mutation(internal.market.samples.store, { token, priceUsd, source, observedAt: at });
+  return app.t.mutation(internal.market.samples.storeSample, { token, priceUsd, source, observedAt: at });
 };
 const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = "BTC") =>
-  app.t.run((ctx) => recentHourlyCloses(ctx, token, { before, count }));
+  app.t.run((ctx) => listRecentCloses(ctx, token, { before, count }));
 
 describe("the five-minute tick", () => {
   test("stores one sample per token, however often it runs", async ({ app }) => {
-    const tick = () => app.t.run(sampleDue);
+    const tick = () => app.t.run(startSampling);
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
     await tick();
@@ -46,7 +46,7 @@ describe("the five-minute tick", () => {
   test("goes on with one token where a source knows no more", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     app.standins.fail("coinbase", { mode: "status", status: 503, times: 1 });
-    await app.t.run(sampleDue);
+    await app.t.run(startSampling);
     await app.settle();
     expect(await app.rows("priceSamples")).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { factsIn } from "../../convex/market/facts";
+import { decodeFacts } from "../../convex/market/facts";
 import { type App, test } from "../support/app";
 import { altered, intercept } from "../support/outside";
 
@@ -9,7 +9,7 @@ type Fact = { subject: string; kind: string; value: unknown; source: string; url
 
 async function factsOf(app: App, key: string): Promise<Fact[]> {
   const rows = await app.rows("facts");
-  return rows.filter((row) => row.key === key).flatMap((row): Fact[] => factsIn(row));
+  return rows.filter((row) => row.key === key).flatMap((row): Fact[] => decodeFacts(row));
 }
 
 describe("the sites' headlines", () => {

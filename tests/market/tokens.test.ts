@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { factsIn } from "../../convex/market/facts";
+import { decodeFacts } from "../../convex/market/facts";
 import { type App, test } from "../support/app";
 
 /** `/mcp/token`: what a model says of a token is held against the sources of prices. */
@@ -23,7 +23,8 @@ describe("a token's price", () => {
     const { body } = await app.get("/mcp/token?question=BTC");
     expect(body).toMatchObject({ token: { symbol: "BTC" }, priceSource: "coinbase" });
     const [board] = (await app.rows("facts")).filter(({ key }) => key === "quotes:");
-    const quote = board && factsIn(board).find(({ subject, kind }) => subject === "BTC" && kind === "price");
+    const quote =
+      board && decodeFacts(board).find(({ subject, kind }) => subject === "BTC" && kind === "price");
     expect(body.token).toMatchObject({ price: quote?.value });
     expect(body.fetchedAt).toBe(new Date(quote?.observedAt ?? 0).toISOString());
     expect(asked(app)[0]?.at(-1)?.content).toMatch(

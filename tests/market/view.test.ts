@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { factsOf, type Fact } from "../../convex/lib/facts";
-import { feedPrice, sequencerIsUp } from "../../convex/market/feeds";
-import { knownCoins, marketView, sourcesOf, type GatewayList } from "../../convex/market/snapshot";
+import { buildFacts, type Fact } from "../../convex/figures/facts";
+import { getFeedPrice, isSequencerUp } from "../../convex/market/feeds";
+import {
+  indexCoins,
+  buildMarketView,
+  listPriceSources,
+  type GatewayList,
+} from "../../convex/market/snapshot";
 
 /** The market as a view of facts. */
 
@@ -9,7 +14,7 @@ const AT = Date.UTC(2026, 0, 5, 9);
 
 const priced = (source: "Chainlink" | "Coinbase", prices: Record<string, number>): Fact[] =>
   Object.entries(prices).flatMap(([subject, price]) =>
-    factsOf({ subject, observedAt: AT, source, url: "" }, { price }),
+    buildFacts({ subject, observedAt: AT, source, url: "" }, { price }),
   );
 
 /** What the list tells of some coins, largest first. */
@@ -17,7 +22,7 @@ function listOf(prices: Record<string, number>): Fact[] {
   return Object.entries(prices).flatMap(([subject, price], index) => {
     const by = { subject, observedAt: AT - 1, source: "CoinGecko", url: "", id: `${subject}-coin` };
     const figures = { price, change24h: -4, marketCap: 7e9, volume24h: 3e8 };
-    return factsOf(by, { name: `${subject} coin`, rank: index + 1, ...figures });
+    return buildFacts(by, { name: `${subject} coin`, rank: index + 1, ...figures });
   });
 }
 
@@ -45,7 +50,7 @@ const many = Object.fromEntries(
 
 describe("the market", () => {
   test("is the sources' alone where they know all of it, by the most trusted first", () => {
-    const searched = factsOf(
+    const searched = buildFacts(
       { subject: "C3", observedAt: AT, source: "CoinGecko", url: "", id: "C3-coin" },
       { name: "C3 coin", trendingPlace: 2, trendingChange: null },
     );
@@ -55,7 +60,7 @@ describe("the market", () => {
       ...listOf(many),
       ...searched,
     ];
-    const view = marketView(facts, null);
+    const view = buildMarketView(facts, null);
     expect(view?.keyPrices).toEqual({
       bitcoin: { usd: 100, usd_24h_change: -4, source: "chainlink" },
       ethereum: { usd: 102, usd_24h_change: -4, source: "coinbase" },
@@ -71,8 +76,8 @@ describe("the market", () => {
     expect(view?.trending).toEqual([
       { symbol: "C3", name: "C3 coin", rank: 1, change24h: -4, source: "coingecko" },
     ]);
-    expect(marketView(facts, asked(50))).toEqual(view);
-    expect(sourcesOf(facts)).toEqual([
+    expect(buildMarketView(facts, asked(50))).toEqual(view);
+    expect(listPriceSources(facts)).toEqual([
       { name: "chainlink", asOf: "2026-01-05T09:00:00.000Z" },
       { name: "coinbase", asOf: "2026-01-05T09:00:00.000Z" },
       { name: "coingecko", asOf: "2026-01-05T08:59:59.999Z" },
@@ -81,7 +86,7 @@ describe("the market", () => {
 
   test("is filled from the gateway's list, whose own figures are marked", () => {
     const facts = priced("Coinbase", { BTC: 101 });
-    const view = marketView(facts, asked());
+    const view = buildMarketView(facts, asked());
     expect(view?.keyPrices).toMatchObject({
       bitcoin: { usd: 101, usd_24h_change: 1, source: "coinbase" },
       ethereum: { usd: 100, source: "model" },
@@ -97,18 +102,18 @@ describe("the market", () => {
   });
 
   test("is none where neither has all of it", () => {
-    expect(marketView([], null)).toBeNull();
-    expect(marketView(priced("Coinbase", { BTC: 1, ETH: 1, SOL: 1 }), null)).toBeNull();
-    expect(marketView(listOf(many), null)).toBeNull();
+    expect(buildMarketView([], null)).toBeNull();
+    expect(buildMarketView(priced("Coinbase", { BTC: 1, ETH: 1, SOL: 1 }), null)).toBeNull();
+    expect(buildMarketView(listOf(many), null)).toBeNull();
   });
 });
 
 test("a token's figures are the list's, else the exchange's, else none", () => {
-  const traded = factsOf(
+  const traded = buildFacts(
     { subject: "XYZ", observedAt: AT, source: "Coinbase", url: "" },
     { lastTrade: 2.5, dayChange: 3 },
   );
-  const known = knownCoins([...listOf({ BTC: 1, C1: 5 }), ...traded]);
+  const known = indexCoins([...listOf({ BTC: 1, C1: 5 }), ...traded]);
   expect(known.get("C1")).toMatchObject({ usd: 5, size: { marketCap: 7e9 }, source: "coingecko" });
   expect(known.get("XYZ")).toMatchObject({ usd: 2.5, change24h: 3, source: "coinbase", size: null });
   expect(known.get("NOPE")).toBeUndefined();
@@ -133,7 +138,9 @@ describe("a live price", () => {
     ["negative", "ETH", round(0, -5n), null],
     ["never written", "ETH", { answer: 1n, updatedAt: 0n }, null],
     ["no answer at all", "ETH", null, null],
-  ] as const)("%s", (_name, feed, latest, expected) => expect(feedPrice(feed, latest, NOW)).toBe(expected));
+  ] as const)("%s", (_name, feed, latest, expected) =>
+    expect(getFeedPrice(feed, latest, NOW)).toBe(expected),
+  );
 });
 
 describe("the sequencer", () => {
@@ -143,5 +150,5 @@ describe("the sequencer", () => {
     ["down", { answer: 1n, startedAt: BigInt(NOW_S - 99_999) }, false],
     ["never started", { answer: 0n, startedAt: 0n }, false],
     ["unknown", null, false],
-  ] as const)("%s", (_name, status, expected) => expect(sequencerIsUp(status, NOW)).toBe(expected));
+  ] as const)("%s", (_name, status, expected) => expect(isSequencerUp(status, NOW)).toBe(expected));
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterStep, beginTry } from "../../convex/messenger/outbox";
+import { getNextState, beginTry } from "../../convex/messenger/outbox";
 import type { SendOutcome } from "../../convex/providers/sendOutcome";
 
 type Happening = SendOutcome | "cut off";
@@ -50,7 +50,7 @@ describe("the delivery of a card", () => {
               expect(unknown.get(row.partsSent)).toBeLessThanOrEqual(2);
             }
             if (happened === "cut off") isUnderWay = false;
-            else row = { ...row, ...afterStep(row, happened, now) };
+            else row = { ...row, ...getNextState(row, happened, now) };
           }
           expect(row.state === "sent").toBe(row.partsSent === parts);
         },
@@ -60,7 +60,7 @@ describe("the delivery of a card", () => {
 
   test("waits as long as the messenger says, and does not begin once it is settled", () => {
     const sending = { ...fresh(1), state: "sending" as const };
-    const change = afterStep(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
+    const change = getNextState(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
     expect(change).toMatchObject({ state: "queued", dueAt: 8_000 });
     for (const state of ["sent", "failed", "skipped"] as const)
       expect(beginTry({ ...fresh(1), state }, 9)).toBeNull();

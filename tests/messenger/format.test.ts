@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PART_LIMIT, plainText, renderCard, spanText, type Paragraph } from "../../convex/messenger/format";
+import {
+  PART_LIMIT,
+  toPlainText,
+  renderCard,
+  getSpanText,
+  type Paragraph,
+} from "../../convex/messenger/format";
 
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 300 }),
@@ -19,7 +25,7 @@ const paragraph: fc.Arbitrary<Paragraph> = fc.array(
   { maxLength: 4 },
 );
 
-const said = (paragraphs: readonly Paragraph[]) => paragraphs.flat().map(spanText).join("");
+const said = (paragraphs: readonly Paragraph[]) => paragraphs.flat().map(getSpanText).join("");
 /** Spaces and signs are the style of figures: a minus is no hyphen. */
 const squeezed = (all: string) => all.replace(/[\s\u2060]+/g, "").replaceAll("\u2212", "-");
 
@@ -40,7 +46,7 @@ describe("a card's parts", () => {
           expect(bare.replace(/&(?:lt|gt|amp);/g, "")).not.toContain("&");
           expect(part).not.toMatch(/\p{Surrogate}/u);
         }
-        expect(squeezed(parts.map(plainText).join(""))).toBe(squeezed(said(paragraphs)));
+        expect(squeezed(parts.map(toPlainText).join(""))).toBe(squeezed(said(paragraphs)));
       }),
       { numRuns: 80 },
     );

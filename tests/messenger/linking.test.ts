@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { pseudonymOf } from "../../convex/lib/security/crypto";
+import { derivePseudonym } from "../../convex/lib/crypto";
 import { arrived, linkedUser, userWithCode } from "../bot/support";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -87,7 +87,7 @@ describe("POST /messenger/connect", () => {
     ]);
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
     // Whoever guesses the number of an account gets no id that could be used.
-    const shown = { linked: true, confirmed: true, userId: pseudonymOf(userId), walletAddress };
+    const shown = { linked: true, confirmed: true, userId: derivePseudonym(userId), walletAddress };
     expect(await walletOf(app, "42")).toEqual(shown);
     expect(await browser.query(api.messenger.linking.status, {})).toEqual({
       link: { messengerId: "42", messengerUsername: "alice", linkedAt: expect.any(Number) },

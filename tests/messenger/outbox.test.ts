@@ -27,7 +27,7 @@ test("rotating the encryption key seals bot tokens anew, leaves one that does no
   await app.t.run((ctx) => ctx.db.patch("messengerConfigs", damaged._id, { sealedBotToken }));
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
   vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-  const rotate = () => app.during(app.t.action(internal.lib.security.rotation.rotate, {}));
+  const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
   const failed = [damaged._id];
   expect(await rotate()).toEqual({ rotated: 1, failed });
   expect(await rotate()).toEqual({ rotated: 0, failed });
@@ -73,7 +73,7 @@ describe("a card", () => {
   test("whose asker cannot be told is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
       // Takes other arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.linking.end);
+      const handle = await createFunctionHandle(internal.messenger.linking.endLink);
       const onSettled = { handle, subject: "none" };
       const card = { userId: ALICE, chatId: "7", kind: "a card", paragraphs: [["Hello"]] };
       await enqueueCard(ctx, { ...card, onSettled });

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { hasLeft } from "../../convex/lib/limits/charges";
+import { hasLeft } from "../../convex/platform/limits/charges";
 import { enqueueCard, enqueueServiceCard } from "../../convex/messenger/model";
 import { ALICE, linkedUser } from "../bot/support";
 import { test, type App } from "../support/app";

@@ -7,16 +7,16 @@ import * as z from "zod";
 import { v } from "convex/values";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation, type MutationCtx } from "../../convex/_generated/server";
-import { publicAddress } from "../../convex/lib/http/input";
-import { seal } from "../../convex/lib/security/seals";
+import { publicAddress } from "../../convex/platform/http/input";
+import { seal } from "../../convex/lib/seals";
 import * as events from "../../convex/messenger/webhooks/events";
-import { secretSeal } from "../../convex/messenger/webhooks/tables";
+import { getSecretSeal } from "../../convex/messenger/webhooks/tables";
 import { buy, HOUR, issued, marketAt, MINUTE, test, track, wait } from "../signals/support";
 import { createApp, type App } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
 import { addWebhook, receiver, silence, type Posted } from "./receivers";
 
-const { tellEverybody, tellOwner } = events;
+const { emitToAll, tellOwner } = events;
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is; and how often. */
 
@@ -42,7 +42,7 @@ async function toldAlice(app: App, data: Record<string, unknown> = { n: 1 }): Pr
 
 async function tick(app: App, later = 0): Promise<void> {
   if (later > 0) vi.setSystemTime(Date.now() + later);
-  await app.t.mutation(internal.messenger.webhooks.events.begin, {});
+  await app.t.mutation(internal.messenger.webhooks.events.startPosting, {});
   await app.settle(1);
 }
 
@@ -127,7 +127,7 @@ describe("a post", () => {
       expect(text).not.toContain(secret.slice(6, 30));
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    expect(await app.t.action(internal.lib.security.rotation.rotate, {})).toMatchObject({ rotated: 1 });
+    expect(await app.t.action(internal.ops.rotation.rotate, {})).toMatchObject({ rotated: 1 });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     await toldAlice(app, { summary: "calm" });
     const [{ headers, body, redirect } = { headers: new Headers(), body: "", redirect: "follow" }] = posted;
@@ -242,11 +242,11 @@ describe("many webhooks", () => {
     await app.t.run(async ({ db }) => {
       for (let n = 0; n < 250; n++) {
         const row = { userId: `stranger-${n}`, url: `https://s${n % 50}.example.com/${n}` };
-        const sealedSigning = await seal(`whsec_${btoa("k".repeat(32))}`, secretSeal(row));
+        const sealedSigning = await seal(`whsec_${btoa("k".repeat(32))}`, getSecretSeal(row));
         await db.insert("webhooks", { ...row, sealedSigning });
       }
     });
-    await app.t.run((ctx) => tellEverybody(ctx, "signal.issued", { token: "BTC" }));
+    await app.t.run((ctx) => emitToAll(ctx, "signal.issued", { token: "BTC" }));
     await app.settle(2);
     for (let n = 0; n < 3; n++) await tick(app);
     expect([posted.length, new Set(posted.map(({ url }) => url)).size, writes]).toEqual([250, 250, 500]);
@@ -260,7 +260,7 @@ describe("many webhooks", () => {
       await addWebhook(app, `https://silent.example.com/${n}`, "u".repeat(8 + Math.floor(n / 3)));
     await addWebhook(app, "https://honest.example.com/");
     const event = async () => {
-      await app.t.run((ctx) => tellEverybody(ctx, "signal.issued", {}));
+      await app.t.run((ctx) => emitToAll(ctx, "signal.issued", {}));
       await app.settle(1);
       await tick(app);
     };

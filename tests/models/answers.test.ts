@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import {
-  amountIn,
-  line,
-  readAnswer,
+  parseAmountText,
+  shortLine,
+  parseAnswer,
   symbol,
-  text,
-  usd,
+  shortText,
+  positiveUsd,
   usdOrNull,
-  wireSchema,
+  toWireSchema,
 } from "../../convex/lib/answers";
-import { jsonValues } from "../../convex/lib/text/json";
+import { extractJson } from "../../convex/lib/text/json";
 
 /** What a model is told of a shape, and how its answer is read. */
 
@@ -19,11 +19,11 @@ const shape = z.object({
   outlook: z.enum(["bullish", "very_bearish"]),
   marketCap: usdOrNull.describe("USD; null when unknown"),
   coins: z
-    .array(z.object({ symbol, price: usd.describe("USD"), change24h: z.number() }))
+    .array(z.object({ symbol, price: positiveUsd.describe("USD"), change24h: z.number() }))
     .min(1)
     .overwrite((coins) => coins.slice(0, 2))
     .describe("largest first"),
-  note: text(10).nullable(),
+  note: shortText(10).nullable(),
 });
 
 const right = {
@@ -34,11 +34,11 @@ const right = {
 };
 
 const read = (value: unknown) =>
-  readAnswer(shape, typeof value === "string" ? value : JSON.stringify(value), "");
+  parseAnswer(shape, typeof value === "string" ? value : JSON.stringify(value), "");
 
 describe("what a model is told", () => {
   test("is a schema of nothing but types, names and descriptions", () => {
-    expect(wireSchema(shape)["properties"]).toHaveProperty("coins", {
+    expect(toWireSchema(shape)["properties"]).toHaveProperty("coins", {
       type: "array",
       description: "largest first",
       items: {
@@ -55,7 +55,7 @@ describe("what a model is told", () => {
   });
 
   test("cannot be a transformation", () => {
-    expect(() => wireSchema(z.object({ a: z.string().transform(Number) }))).toThrow();
+    expect(() => toWireSchema(z.object({ a: z.string().transform(Number) }))).toThrow();
   });
 });
 
@@ -133,7 +133,7 @@ describe("an amount", () => {
     ["-US$1.25 trillion", -1_250_000_000_000],
     ["999999999.125", 999_999_999.125],
   ])("is read as people and models write it: %s", (written, amount) =>
-    expect(amountIn(written)).toBe(amount),
+    expect(parseAmountText(written)).toBe(amount),
   );
 
   test.each([
@@ -143,7 +143,7 @@ describe("an amount", () => {
     ["a range or words", "1-2M|10 to 20|about 5|n/a|>10M|"],
     ["a slip", "1,23,456|1.2.3|1,2,3|--5|$|M|1e|5 M M|1e6M|1e999|5%M|. ,|0x10|Infinity"],
   ])("with %s is none", (_why, written) =>
-    expect(written.split("|").filter((one) => amountIn(one) !== undefined)).toEqual([]),
+    expect(written.split("|").filter((one) => parseAmountText(one) !== undefined)).toEqual([]),
   );
 });
 
@@ -156,12 +156,12 @@ describe("whatever a text is", () => {
   test("it can be stored: well-formed, trimmed, within its length; a line without breaks", () => {
     fc.assert(
       fc.property(wild, fc.integer({ min: 3, max: 40 }), (given, max) => {
-        for (const one of [text(max), line(max)]) {
+        for (const one of [shortText(max), shortLine(max)]) {
           const { success, data = "" } = one.safeParse(given);
           expect(success).toBe(given.trim() !== "");
           expect([data.isWellFormed(), data.length <= max, data.trim()]).toEqual([true, true, data]);
         }
-        expect(line(max).safeParse(given).data ?? "").not.toMatch(/[^\S ]| {2}/);
+        expect(shortLine(max).safeParse(given).data ?? "").not.toMatch(/[^\S ]| {2}/);
       }),
     );
     expect(symbol.parse("$x\ud83d").isWellFormed()).toBe(true);
@@ -173,12 +173,12 @@ describe("whatever a text is", () => {
     fc.assert(
       fc.property(object, prose, prose, (value, before, after) => {
         const json = JSON.stringify(value);
-        expect(jsonValues(`${before}${json}${after}`)).toEqual([JSON.parse(json)]);
+        expect(extractJson(`${before}${json}${after}`)).toEqual([JSON.parse(json)]);
       }),
     );
-    for (const none of ['{"a": [1, 2', "42", '"text"', ""]) expect(jsonValues(none)).toEqual([]);
+    for (const none of ['{"a": [1, 2', "42", '"text"', ""]) expect(extractJson(none)).toEqual([]);
   });
 });
 
 test("a price in USD is one that anything can have", () =>
-  expect([1e13, 1e16, 1e308, 0, -1].filter((value) => usd.safeParse(value).success)).toEqual([1e13]));
+  expect([1e13, 1e16, 1e308, 0, -1].filter((value) => positiveUsd.safeParse(value).success)).toEqual([1e13]));

@@ -1,15 +1,15 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { restatementQuestion } from "../../convex/alerts/reading";
-import { readAnswer, wireSchema } from "../../convex/lib/answers";
-import { snapshotQuestion, tokenCheck, tokenQuestion } from "../../convex/market/questions";
-import type { Question } from "../../convex/providers/models/structure";
-import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
-import { reviewLedger, reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
-import { standingOf } from "../../convex/signals/record";
+import { buildRestatementQuestion } from "../../convex/alerts/reading";
+import { parseAnswer, toWireSchema } from "../../convex/lib/answers";
+import { buildSnapshotQuestion, createTokenCheck, buildTokenQuestion } from "../../convex/market/questions";
+import type { StructuredQuestion } from "../../convex/providers/models/structure";
+import { buildOnchainQuestion, buildSynthesisQuestion } from "../../convex/research/writing/prompts";
+import { buildReviewIndex, buildReviewQuestion, buildSignalQuestion } from "../../convex/signals/prompts";
+import { computeTotals } from "../../convex/signals/record";
 import { createStandins } from "../../scripts/standins/index";
-import { schemaProblem } from "../../scripts/standins/llm";
+import { findSchemaProblem } from "../../scripts/standins/llm";
 
 /** Every question that the service asks the gateway for JSON: its schema, and what counts as an answer. */
 
@@ -18,19 +18,23 @@ const iso = new Date(AT).toISOString();
 const standins = createStandins({ seed: "tests", now: () => AT });
 
 /** Calls `use` with each question in turn. */
-async function questions(use: <Shape extends z.ZodType>(question: Question<Shape>) => Promise<void>) {
-  await use(snapshotQuestion(iso, "BTC 100000 USD"));
+async function questions(
+  use: <Shape extends z.ZodType>(question: StructuredQuestion<Shape>) => Promise<void>,
+) {
+  await use(buildSnapshotQuestion(iso, "BTC 100000 USD"));
   const question = "How is SOL doing?";
-  const check = tokenCheck(question, [], new Map(), AT);
-  await use(tokenQuestion({ question, nowIso: iso, live: null, searched: [] }, check));
-  await use(onchainQuestion("ETH", iso));
+  const check = createTokenCheck(question, [], new Map(), AT);
+  await use(buildTokenQuestion({ question, nowIso: iso, live: null, searched: [] }, check));
+  await use(buildOnchainQuestion("ETH", iso));
   // The wire is measured here, not what the figures say.
   const evidence = "Market as of now: Bitcoin $104500 (+1 %)\nOn-chain signals: none could be collected.";
-  await use(synthesisQuestion({ occasion: "Final report", focus: "BTC", nowIso: iso, evidence }, () => null));
-  await use(restatementQuestion("ping me when bitcoin loses a twentieth"));
+  await use(
+    buildSynthesisQuestion({ occasion: "Final report", focus: "BTC", nowIso: iso, evidence }, () => null),
+  );
+  await use(buildRestatementQuestion("ping me when bitcoin loses a twentieth"));
   const priceUsd = standins.market.coin("BTC", AT).price;
   await use(
-    signalQuestion({
+    buildSignalQuestion({
       hours: [],
       funding: null,
       token: "BTC",
@@ -40,16 +44,18 @@ async function questions(use: <Shape extends z.ZodType>(question: Question<Shape
       record: { wins: 0, losses: 0, reliability: null },
     }),
   );
-  await use(reviewQuestion("Review of the day 2026-01-05 (UTC).", reviewLedger([], standingOf([]), AT)));
+  await use(
+    buildReviewQuestion("Review of the day 2026-01-05 (UTC).", buildReviewIndex([], computeTotals([]), AT)),
+  );
 }
 
 /** What the stand-in answers to a question. */
-async function rightAnswer({ name, system, user, shape }: Question<z.ZodType>): Promise<unknown> {
+async function rightAnswer({ name, system, user, shape }: StructuredQuestion<z.ZodType>): Promise<unknown> {
   const messages = [
     { role: "system", content: system },
     { role: "user", content: user },
   ];
-  const format = { type: "json_schema", json_schema: { name, schema: wireSchema(shape), strict: true } };
+  const format = { type: "json_schema", json_schema: { name, schema: toWireSchema(shape), strict: true } };
   const answer = await standins.handle(
     new Request("http://providers.invalid/llm/v1/chat/completions", {
       method: "POST",
@@ -86,10 +92,10 @@ function broken(value: unknown, shape: z.core.$ZodType): unknown[] {
 
 test("every question has a schema that strict mode takes; its answer is read as meant or not at all", async () => {
   await questions(async ({ name, shape, ...question }) => {
-    expect([name, schemaProblem(name, wireSchema(shape))]).toEqual([name, null]);
+    expect([name, findSchemaProblem(name, toWireSchema(shape))]).toEqual([name, null]);
     const right = await rightAnswer({ name, shape, ...question, demands: () => null, mend: () => null });
     const value = shape.parse(right);
-    const read = (one: string) => readAnswer(shape, one, "");
+    const read = (one: string) => parseAnswer(shape, one, "");
     const text = JSON.stringify(right);
     expect([name, read(text)]).toEqual([name, { value }]);
     const cut = [0.1, 0.5, 0.9].map((part) => text.slice(0, Math.floor(text.length * part)));
@@ -107,5 +113,5 @@ test("no question is left out", async () => {
     (name) => name.endsWith(".ts") && !name.startsWith("_generated"),
   );
   const sources = await Promise.all(files.map((name) => readFile(new URL(name, directory), "utf8")));
-  expect(asked).toBe(sources.join("\n").match(/satisfies Question</g)?.length);
+  expect(asked).toBe(sources.join("\n").match(/satisfies StructuredQuestion</g)?.length);
 });

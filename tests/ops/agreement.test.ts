@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../scripts/reference/jsonSchema";
+import { toJsonSchema } from "../../scripts/reference/jsonSchema";
 
 /** What the document says of an input, the service takes. It takes more: blanks, digits as text, `null` for nothing. */
 
@@ -41,7 +41,7 @@ addFormats(ajv);
 
 describe.each(
   endpoints.flatMap(({ path, input, example }) => {
-    const schema = jsonSchemaOf(input, "input");
+    const schema = toJsonSchema(input, "input");
     const fields = Object.keys(schema.properties ?? {});
     return fields.length === 0 ? [] : [{ path, input, schema, fields, example }];
   }),

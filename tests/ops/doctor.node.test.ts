@@ -4,7 +4,7 @@ import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 
-/** `npx convex run ops/doctor:ask` and `bot/desk:register`, on the stand-ins and a chain of this machine. */
+/** `npx convex run ops/doctor:ask` and `bot/service:register`, on the stand-ins and a chain of this machine. */
 
 useChain();
 test.scoped({ settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-see" } } });
@@ -12,7 +12,7 @@ test.scoped({ settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-
 const asked = (app: ReturnType<typeof createWalletApp>) => app.t.action(internal.ops.doctor.ask, {});
 
 test("a sound deployment gets one line, and the node's limits", async ({ app }) => {
-  expect(await app.t.action(internal.bot.desk.register, {})).toEqual({
+  expect(await app.t.action(internal.bot.service.register, {})).toEqual({
     bot: expect.stringMatching(/^@simulated_/),
     webhook: "https://some.convex.site/messenger/webhook",
     commands: expect.any(Number),
@@ -49,14 +49,14 @@ test("what is missing or malformed is said first, and a bot whose messages go el
   expect(wrong).toEqual([
     "CREDITS_PER_USDC is not configured correctly: it must be a positive whole number",
     "SWAP_API_KEY is not set: swaps answer 500",
-    "messenger: the bot's messages go elsewhere: npx convex run --prod bot/desk:register",
+    "messenger: the bot's messages go elsewhere: npx convex run --prod bot/service:register",
   ]);
 });
 
 test("the address that limits count by is seen as the deployment sees it, and said where callers can choose it", async ({
   app,
 }) => {
-  await app.t.action(internal.bot.desk.register, {});
+  await app.t.action(internal.bot.service.register, {});
   const seen = async (address: string) => {
     const end = intercept(async ({ url }, pass) =>
       url === "https://some.convex.site/health" ? Response.json({ caller: { address } }) : pass(),
@@ -75,7 +75,7 @@ test("the address that limits count by is seen as the deployment sees it, and sa
 test("a key that does not open what is stored is named, one for each kind of secret, by health as well", async ({
   app,
 }) => {
-  await app.t.action(internal.bot.desk.register, {});
+  await app.t.action(internal.bot.service.register, {});
   await app.post("/mcp/wallet/create", { userId: "alice" });
   await app.post("/user/messenger", {
     ...{
@@ -97,7 +97,7 @@ test("a key that does not open what is stored is named, one for each kind of sec
   // As in a rotation that is under way.
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", former);
   expect([await reasons(), (await asked(app)).wrong]).toEqual([[], []]);
-  const { rotated, failed } = await app.t.action(internal.lib.security.rotation.rotate, {});
+  const { rotated, failed } = await app.t.action(internal.ops.rotation.rotate, {});
   expect([rotated, failed]).toEqual([3, []]);
   vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
   expect(await reasons()).toEqual([]);

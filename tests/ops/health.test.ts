@@ -2,7 +2,7 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import crons from "../../convex/crons";
-import { CRON_PERIODS } from "../../convex/lib/changes";
+import { CRON_PERIODS } from "../../convex/platform/changes";
 import { type App, closeApp, createApp, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { creditDeposit } from "../../convex/credits/model";
 import type { TableNames } from "../../convex/_generated/dataModel";
-import { namesIn } from "../../convex/lib/records";
+import { listKeys } from "../../convex/lib/objects";
 import schema, { records } from "../../convex/schema";
 import { type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
@@ -17,26 +17,26 @@ async function night(app: App, days = 0): Promise<void> {
 
 async function counts(app: App): Promise<Partial<Record<string, number>>> {
   const all = await Promise.all(
-    namesIn(records).map(async (table) => [table, (await app.rows(table)).length] as const),
+    listKeys(records).map(async (table) => [table, (await app.rows(table)).length] as const),
   );
   return Object.fromEntries(all.filter(([, count]) => count > 0));
 }
 
 describe("the tables' records", () => {
   test("name every table of the schema, with a reason for how long its rows live, and whose they are", () => {
-    expect(namesIn(records).toSorted()).toEqual(Object.keys(schema.tables).toSorted());
+    expect(listKeys(records).toSorted()).toEqual(Object.keys(schema.tables).toSorted());
     for (const { keep } of Object.values(records)) {
       const reasons = typeof keep === "string" ? [keep] : [keep].flat().map(({ why }) => why);
       expect(reasons.length).toBeGreaterThan(0);
       for (const reason of reasons) expect(reason.length).toBeGreaterThan(5);
     }
-    const named = namesIn(records).filter((table) => {
+    const named = listKeys(records).filter((table) => {
       const { validator } = schema.tables[table];
       const shapes = validator.kind === "union" ? validator.members : [validator];
       return shapes.some(({ fields }) => "userId" in fields);
     });
     expect(named.filter((table) => records[table].ownedBy === undefined)).toEqual(["walletKeys"]);
-    const sections = namesIn(records).flatMap((table) => records[table].ownedBy?.section ?? []);
+    const sections = listKeys(records).flatMap((table) => records[table].ownedBy?.section ?? []);
     expect(sections.length).toBeGreaterThan(20);
     expect(new Set(sections).size).toBe(sections.length);
   });

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { shownPrices } from "../../convex/market/views";
-import { bigUsd, signed, usd } from "../../convex/lib/text/numbers";
+import { formatBigUsd, formatSignedPercent, formatUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
 import { HOSTILE, openPage, samplePrices, says, soundWords } from "./support";
@@ -38,15 +38,15 @@ describe("the first page", () => {
     expect(prices.BTC?.closes.length).toBeGreaterThan(1);
     for (const price of [prices.BTC, prices.ETH]) {
       const known = price?.closes.map(({ priceUsd }) => priceUsd) ?? [];
-      says(words, `$${usd(price?.priceUsd ?? 0)}`, "Chainlink", "30 minutes ago");
-      says(words, `lowest $${usd(Math.min(...known))}, highest $${usd(Math.max(...known))}`);
+      says(words, `$${formatUsd(price?.priceUsd ?? 0)}`, "Chainlink", "30 minutes ago");
+      says(words, `lowest $${formatUsd(Math.min(...known))}, highest $${formatUsd(Math.max(...known))}`);
     }
     for (const { symbol, price, change24h } of top20.slice(0, 10)) {
-      says(words, symbol, `$${usd(price)}`, signed(change24h));
+      says(words, symbol, `$${formatUsd(price)}`, formatSignedPercent(change24h));
     }
     says(words, "Data provided by CoinGecko");
     says(words, "Entry $100", "TP1 $101", "TP2 $102", "SL $99", "▲ BUY", "“Up.”");
-    says(words, `PEPE: ${bigUsd(7_300_000)} went to exchanges`, "bearish");
+    says(words, `PEPE: ${formatBigUsd(7_300_000)} went to exchanges`, "bearish");
   });
 
   test("takes whatever strangers wrote as text, and shows the market of the last hour, none that is older", async ({

@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import { bigUsd } from "../../convex/lib/text/numbers";
+import { formatBigUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
@@ -144,7 +144,7 @@ test("whales are those that the JSON tells, strangers' words as text; the page s
   const { alerts } = whales.parse((await app.get("/mcp/whale-alerts?hours=6")).body);
   expect(alerts).toHaveLength(2);
   for (const { token, amount, direction, description } of alerts)
-    says(words, `${token}: ${bigUsd(amount)}`, direction, description);
+    says(words, `${token}: ${formatBigUsd(amount)}`, direction, description);
   await app.advance(7 * 24 * HOUR + MINUTE);
   says(soundWords(await openPage(app, "/whales")), none);
   const many = Array.from({ length: 300 }, (_, i) => {

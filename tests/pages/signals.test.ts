@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { insertSignals } from "../support/rows/signalRows";
 import { signalStats } from "../../convex/signals/shapes";
-import { points, signed } from "../../convex/lib/text/numbers";
+import { formatPoints, formatSignedPercent } from "../../convex/lib/text/numbers";
 import type { App } from "../support/app";
 import {
   buy,
@@ -57,13 +57,26 @@ describe("the record", () => {
     const { stats, signals } = history.parse(body);
     const { head } = proof.parse((await app.get("/signals/proof")).body);
     expect([stats.wins, stats.losses, signals.length]).toEqual([2, 2, 4]);
-    says(words, stats.summary, "2 won", "2 lost, 0 expired", signed(stats.afterCosts.totalPnlPercent));
-    says(words, signed(stats.beforeCosts.totalPnlPercent), signed(stats.afterCosts.expectancyPercent ?? NaN));
-    says(words, `After 4 trades: signals ${signed(stats.afterCosts.totalPnlPercent)}, bought and held`);
-    says(words, signed(stats.buyAndHoldPercent ?? NaN), head.hash);
+    says(
+      words,
+      stats.summary,
+      "2 won",
+      "2 lost, 0 expired",
+      formatSignedPercent(stats.afterCosts.totalPnlPercent),
+    );
+    says(
+      words,
+      formatSignedPercent(stats.beforeCosts.totalPnlPercent),
+      formatSignedPercent(stats.afterCosts.expectancyPercent ?? NaN),
+    );
+    says(
+      words,
+      `After 4 trades: signals ${formatSignedPercent(stats.afterCosts.totalPnlPercent)}, bought and held`,
+    );
+    says(words, formatSignedPercent(stats.buyAndHoldPercent ?? NaN), head.hash);
     const { excessPoints, lowPoints, highPoints, verdict } = stats.edge;
-    const bounds = `${points(lowPoints)} to ${points(highPoints)}`;
-    says(words, verdict, `${points(excessPoints ?? NaN)} points a day, ${bounds}`);
+    const bounds = `${formatPoints(lowPoints)} to ${formatPoints(highPoints)}`;
+    says(words, verdict, `${formatPoints(excessPoints ?? NaN)} points a day, ${bounds}`);
     says(words, stats.reliability.says ?? "none", "npm run verify-signals -- https://some.convex.site");
     for (const { id } of signals) says(words, id);
     // And a signal's own page its levels on the path of the price, and who told what.

@@ -90,7 +90,7 @@ export async function samplePrices(app: App, prices: readonly number[]): Promise
   for (const priceUsd of prices) {
     for (const token of ["BTC", "ETH"] as const) {
       const sample = { token, priceUsd, source: "chainlink" as const, observedAt: Date.now() - 5_000 };
-      await app.t.mutation(internal.market.samples.store, sample);
+      await app.t.mutation(internal.market.samples.storeSample, sample);
     }
     await app.advance(30 * MINUTE);
   }

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { balanceOf as creditsOf } from "../../convex/credits/model";
+import { getCreditBalance as creditsOf } from "../../convex/credits/model";
 import { beginReading } from "../../convex/payments/deposits";
 import { newWallet, send, sendAs, together, transferTo } from "../chain/support";
 import { hex, chain, test as chainTest, useChain } from "../support/chain/chain";

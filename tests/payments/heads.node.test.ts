@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { balanceOf as creditsOf } from "../../convex/credits/model";
+import { getCreditBalance as creditsOf } from "../../convex/credits/model";
 import { beginReading } from "../../convex/payments/deposits";
 import { beginFollowing } from "../../convex/whales/alerts";
 import { newWallet, send, transferTo } from "../chain/support";

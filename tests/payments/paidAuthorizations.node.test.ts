@@ -1,7 +1,7 @@
 import { toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";

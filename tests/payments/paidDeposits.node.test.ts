@@ -1,8 +1,8 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { balanceOf as creditsOf } from "../../convex/credits/model";
-import { proofText } from "../../convex/payments/proofs";
+import { getCreditBalance as creditsOf } from "../../convex/credits/model";
+import { buildProofText } from "../../convex/payments/proofs";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
 import { type WalletApp } from "../support/chain/walletApp";
@@ -47,7 +47,7 @@ async function balanceOf(app: WalletApp, userId: string): Promise<number> {
 
 /** The transaction's hash under its payer's signature. */
 async function signedProof(from: PrivateKeyAccount, txHash: string): Promise<string> {
-  const message = proofText(txHash, PLATFORM, { focus: "" });
+  const message = buildProofText(txHash, PLATFORM, { focus: "" });
   return JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
 }
 

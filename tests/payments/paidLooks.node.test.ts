@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { proofText } from "../../convex/payments/proofs";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { buildProofText } from "../../convex/payments/proofs";
 import { send, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { deadlineByHand, type WalletApp } from "../support/chain/walletApp";
@@ -195,7 +195,7 @@ test("a hash that a payer has signed takes this payer's transfer, and no other o
   const batch = together([settlementCall(await authorize(rich)), settlementCall(await authorize(poor))]);
   const { transactionHash: txHash } = await send(chain, await payer(chain), batch);
   const redeem = async (userId: string) => {
-    const message = proofText(txHash, PLATFORM, { userId, focus: "BTC" });
+    const message = buildProofText(txHash, PLATFORM, { userId, focus: "BTC" });
     const proof = JSON.stringify({ txHash, signature: await poor.signMessage({ message }) });
     return buyWith(app, proof, { userId, token: "BTC" });
   };

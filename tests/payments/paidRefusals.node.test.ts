@@ -1,6 +1,6 @@
 import { serializeErc6492Signature } from "viem";
 import { expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { send, signed, transferTo } from "../chain/support";
 import { chain, nonceOf, usdcOf, useChain } from "../support/chain/chain";

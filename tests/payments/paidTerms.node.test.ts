@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020";
 import { expect, vi } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { proofText } from "../../convex/payments/proofs";
+import { buildProofText } from "../../convex/payments/proofs";
 import { browserOf } from "../support/browser";
 import { chain, useChain } from "../support/chain/chain";
 import {
@@ -180,7 +180,7 @@ test("what would buy nothing is told before anything is paid: a 402 says what a 
 
   // The proofs have stayed unspent: each buys a report, also for the new id, which its payer has signed.
   expect([await app.rows("paymentClaims"), await app.rows("transfers")]).toEqual([[], []]);
-  const message = proofText(txHash, PLATFORM, { userId: present, focus: "BTC" });
+  const message = buildProofText(txHash, PLATFORM, { userId: present, focus: "BTC" });
   const named = JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
   const bought = await buyWith(app, named, { userId: present, token: "BTC" });
   expect([bought.status, bought.body.token]).toEqual([200, "BTC"]);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { proofText } from "../../convex/payments/proofs";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { buildProofText } from "../../convex/payments/proofs";
 import { send, startTestChain as startChainAt, together } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { spoiled } from "../support/outside";
@@ -75,7 +75,7 @@ test("a transaction's hash buys one report, however often and however it is writ
 test("the payer's signature binds a payment to a user and token", async ({ app }) => {
   const from = await payer(chain);
   const txHash = await transfer(chain, from);
-  const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
+  const text = buildProofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
   const signature = await from.signMessage({ message: text });
   const proof = base64({ txHash, signature });
   const forged = base64({ txHash, signature: await stranger().signMessage({ message: text }) });
@@ -127,7 +127,7 @@ test("the age of a payment is the chain's: an hour for a hash, a day for a signa
     ];
     const authorization = versionTwo(await authorize(from));
     const proofOf = async (txHash: string) => {
-      const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "" });
+      const message = buildProofText(txHash, PLATFORM, { userId: "alice", focus: "" });
       return base64({ txHash, signature: await from.signMessage({ message }) });
     };
     expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { parseSignature, serializeCompactSignature, signatureToCompactSignature } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { parseProof, proofHeader } from "../../convex/payments/proofs";
+import { parseProof, getProofHeader } from "../../convex/payments/proofs";
 
 /** Proofs as callers write them. */
 
@@ -129,7 +129,7 @@ describe("a proof", () => {
   });
 
   test("is version 2's header, else version 1's; an empty one is none", () => {
-    const of = (headers: Record<string, string>) => proofHeader(new Headers(headers));
+    const of = (headers: Record<string, string>) => getProofHeader(new Headers(headers));
     expect(of({})).toBeNull();
     expect(of({ "X-PAYMENT": "  " })).toBeNull();
     expect(of({ "X-Payment": " one " })).toBe("one");

@@ -2,7 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { beforeAll, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
-import { pngOf } from "../../convex/pages/pictures";
+import { renderPng } from "../../convex/pages/pictures";
 import { setAlert } from "../alerts/support";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
@@ -12,7 +12,9 @@ const test = appTest.extend({ settings: { now: EIGHT, pictures: true } });
 const testBefore = appTest.extend({ settings: { now: EIGHT - 2 * HOUR, pictures: true } });
 
 // The renderer is loaded in real time, during which simulated time would run ahead.
-beforeAll(async () => void (await pngOf('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')));
+beforeAll(
+  async () => void (await renderPng('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')),
+);
 
 const MINUTE = 60_000;
 const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };

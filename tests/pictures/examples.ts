@@ -1,4 +1,4 @@
-import { alertPicture, signalsPicture, weekPicture } from "../../convex/pages/picture";
+import { drawAlert, drawSignals, drawWeek } from "../../convex/pages/picture";
 import type { SignalData } from "../../convex/pages/signal";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/proof";
@@ -65,8 +65,8 @@ function alertOf() {
 }
 
 export const PICTURES: Readonly<Record<string, string>> = {
-  signals: signalsPicture([signalOf("BTC", "SELL", 97_000), signalOf("ETH", "BUY", 3_400)], SITE),
-  hold: signalsPicture([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
-  week: weekPicture({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
-  alert: alertPicture(alertOf(), SITE),
+  signals: drawSignals([signalOf("BTC", "SELL", 97_000), signalOf("ETH", "BUY", 3_400)], SITE),
+  hold: drawSignals([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
+  week: drawWeek({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
+  alert: drawAlert(alertOf(), SITE),
 };

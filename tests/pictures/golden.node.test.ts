@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 import { expect, test } from "vitest";
-import { alertPicture, HEIGHT, WIDTH } from "../../convex/pages/picture";
-import { pngOf } from "../../convex/pages/pictures";
+import { drawAlert, HEIGHT, WIDTH } from "../../convex/pages/picture";
+import { renderPng } from "../../convex/pages/pictures";
 import { embeddedModules } from "../../scripts/pictures/embed";
 import { PICTURES } from "./examples";
 
@@ -14,7 +14,7 @@ const isWritten = process.env.UPDATE_GOLDEN === "1";
 const DIFFERENT_PIXELS = 500;
 
 test.each(Object.entries(PICTURES))("the picture %s is the one that was looked at", async (name, svg) => {
-  const drawn = await pngOf(svg);
+  const drawn = await renderPng(svg);
   const file = fileURLToPath(new URL(`golden/${name}.png`, import.meta.url));
   if (isWritten) await writeFile(file, drawn);
   const [{ data, width, height }, golden] = [
@@ -42,7 +42,7 @@ test("an alert's picture says in its title what it waits for, in dollars where i
       "ETH funding above 0.08\u202F% per 8 h",
     ],
   ] as const) {
-    const svg = alertPicture({ condition, now: 0, path: [], fired: [], level: 1 }, "some.convex.site");
+    const svg = drawAlert({ condition, now: 0, path: [], fired: [], level: 1 }, "some.convex.site");
     expect(/<text class="title"[^>]*>([^<]*)</.exec(svg)?.[1]).toBe(title);
   }
 });

@@ -5,7 +5,7 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js
 import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { strFromU8, unzipSync } from "fflate";
 import { expect, test } from "vitest";
-import { serviceUrlOf } from "../../scripts/proxy/address";
+import { getServiceUrl } from "../../scripts/proxy/address";
 import { mcpBundle, registryEntry } from "../../scripts/proxy/kit";
 import { built, json, NODE, service, useProxy } from "./support";
 
@@ -53,9 +53,9 @@ test("a setting that is no address is refused at the start; an empty one means t
     ["https://alice:secret@example.com", "must not hold a user name or password"],
     ["https://example.com/?key=1", "must be an address without ? and #"],
   ] as const)
-    expect(() => serviceUrlOf(address, "https://built.in")).toThrow(`NOELCLAW_CONVEX_URL ${problem}`);
+    expect(() => getServiceUrl(address, "https://built.in")).toThrow(`NOELCLAW_CONVEX_URL ${problem}`);
   for (const empty of [undefined, "", "  "])
-    expect(serviceUrlOf(empty, "https://built.in/")).toBe("https://built.in");
+    expect(getServiceUrl(empty, "https://built.in/")).toBe("https://built.in");
   expect(await run([hello()], { env: { NOELCLAW_CONVEX_URL: "ftp://example.com" } })).toEqual({
     code: 1,
     stdout: "",

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { callService, ServiceError } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
 import { until } from "../support/waits";

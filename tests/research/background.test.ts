@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Fault } from "../../scripts/standins";
 import { test } from "../support/app";

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import { PUBLIC_SOURCES } from "../../convex/lib/publicSources";
-import { briefOf, describeBrief } from "../../convex/research/writing/brief";
+import { PUBLIC_SOURCES } from "../../convex/figures/publicSources";
+import { buildBrief, describeBrief } from "../../convex/research/writing/brief";
 import { type App, START, test } from "../support/app";
 
 /** Reports state what was observed, and nothing else. */
@@ -90,7 +90,7 @@ describe("what a report is written from", () => {
         price: { usd: 3_700, source: "chainlink", observedAt: START },
       },
     };
-    const brief = briefOf("ETH", { ...NOTHING, whales: [whale] });
+    const brief = buildBrief("ETH", { ...NOTHING, whales: [whale] });
     expect(describeBrief(brief)).toMatch(
       /observed by this service:\nf1 ETH on Base: 1,200 ETH moved to an exchange\. \(Base, measured by this service, /,
     );

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { type App, test } from "../support/app";
 
 /** What research is about: a token however it is written, or a question. */

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { createApp, type App, test } from "../support/app";
 
 const MINUTE = 60_000;

@@ -2,21 +2,21 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   countWords,
-  demands,
+  findResultProblems,
   MARKS,
-  markedSummary,
-  mend,
-  shortened,
-  wordsOver,
+  markSummary,
+  mendResult,
+  shortenProse,
+  countExcessWords,
 } from "../../convex/research/writing/result";
-import type { Outlook } from "../../convex/research/tables";
+import type { MarketOutlook } from "../../convex/research/tables";
 
 /** As the model writes one. */
-type Result = Parameters<typeof mend>[0];
+type Result = Parameters<typeof mendResult>[0];
 
 const IMPACT = { title: "BTC", detail: "Holds.", sentiment: "bullish", confidence: 0.5 } as const;
 
-const outlook = fc.constantFrom<Outlook>("bullish", "bearish", "neutral");
+const outlook = fc.constantFrom<MarketOutlook>("bullish", "bearish", "neutral");
 const sentence = fc
   .array(fc.stringMatching(/^[a-z🚀é]{1,9}$/u), { minLength: 3, maxLength: 25 })
   .map((words) => `${words.join(" ")}.`);
@@ -41,7 +41,7 @@ describe("mending a result", () => {
   test("leaves nothing to demand but more words", () => {
     fc.assert(
       fc.property(anyResult, (result) => {
-        const mended = mend(result);
+        const mended = mendResult(result);
         const scores = result.impacts.map(({ confidence }) => confidence);
         const highest = Math.max(...scores);
         const isUnknown = scores.some((one) => one < 0 || one > 100) || (highest > 1 && highest <= 10);
@@ -49,10 +49,10 @@ describe("mending a result", () => {
           expect(mended).toBeNull();
           return;
         }
-        const fullAnalysis = shortened(result.fullAnalysis, wordsOver(result.fullAnalysis));
-        const shortSummary = markedSummary(result.shortSummary, result.marketOutlook);
-        const problem = demands({ ...mended, fullAnalysis, shortSummary });
-        expect(mend(mended)).toEqual(mended);
+        const fullAnalysis = shortenProse(result.fullAnalysis, countExcessWords(result.fullAnalysis));
+        const shortSummary = markSummary(result.shortSummary, result.marketOutlook);
+        const problem = findResultProblems({ ...mended, fullAnalysis, shortSummary });
+        expect(mendResult(mended)).toEqual(mended);
         if (countWords(result.fullAnalysis) < 400)
           expect(problem).toMatch(/^fullAnalysis has \d+ words[^;]*$/);
         else if (problem !== null) {
@@ -64,24 +64,24 @@ describe("mending a result", () => {
   });
 
   test("counts a summary's limit in code points, mark included", () => {
-    const summary = markedSummary("😀".repeat(5) + "é".repeat(200), "bullish");
+    const summary = markSummary("😀".repeat(5) + "é".repeat(200), "bullish");
     expect([...summary]).toHaveLength(100);
     expect(summary.startsWith("🟢 é")).toBe(true);
   });
 
   test("cuts a summary between words, and no figure in two", () => {
-    const summary = markedSummary(`Up ${"and on ".repeat(12)}to $105,440 (BTC price now) today`, "bullish");
+    const summary = markSummary(`Up ${"and on ".repeat(12)}to $105,440 (BTC price now) today`, "bullish");
     expect(summary).toMatch(/^🟢 Up (?:and on )+to…$/);
-    expect(markedSummary("1".repeat(200), "bullish")).toBe("🟢…");
+    expect(markSummary("1".repeat(200), "bullish")).toBe("🟢…");
   });
 
   test("replaces a mark that contradicts the outlook", () => {
-    expect(markedSummary("🔴 Up only", "bullish")).toBe("🟢 Up only");
+    expect(markSummary("🔴 Up only", "bullish")).toBe("🟢 Up only");
   });
 
   test("cuts a long analysis behind its last whole sentence", () => {
     const long = `${"word ".repeat(580)}end. ${"tail ".repeat(100)}`;
-    expect(shortened(long, wordsOver(long)).endsWith("end.")).toBe(true);
+    expect(shortenProse(long, countExcessWords(long)).endsWith("end.")).toBe(true);
   });
 
   test("counts words as readers see them: citations apart", () => {
@@ -89,13 +89,14 @@ describe("mending a result", () => {
   });
 
   test("reads 85 as 85 %", () => {
-    const [first] = mend({ ...base(), impacts: [{ ...IMPACT, confidence: 85 }] })?.impacts ?? [];
+    const [first] = mendResult({ ...base(), impacts: [{ ...IMPACT, confidence: 85 }] })?.impacts ?? [];
     expect(first?.confidence).toBe(0.85);
     // All of them are of one scale, and of 7 nobody can tell which.
     const scored = (...scores: number[]) =>
-      mend({ ...base(), impacts: scores.map((confidence) => ({ ...IMPACT, confidence })) })?.impacts.map(
-        ({ confidence }) => confidence,
-      );
+      mendResult({
+        ...base(),
+        impacts: scores.map((confidence) => ({ ...IMPACT, confidence })),
+      })?.impacts.map(({ confidence }) => confidence);
     expect(scored(85, 1)).toEqual([0.85, 0.01]);
     expect(scored(0.4, 1)).toEqual([0.4, 1]);
     expect(scored(7, 3)).toBeUndefined();
@@ -104,9 +105,9 @@ describe("mending a result", () => {
 
 describe("the result's shape", () => {
   test.each(Object.entries(MARKS))("demands the %s mark", (word, mark) => {
-    const parsed = { ...base(), marketOutlook: word as Outlook, shortSummary: `${mark} fine` };
-    expect(demands(parsed)).toBeNull();
-    expect(demands({ ...parsed, shortSummary: "fine" })).toContain(mark);
+    const parsed = { ...base(), marketOutlook: word as MarketOutlook, shortSummary: `${mark} fine` };
+    expect(findResultProblems(parsed)).toBeNull();
+    expect(findResultProblems({ ...parsed, shortSummary: "fine" })).toContain(mark);
   });
 });
 

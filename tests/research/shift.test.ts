@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { dueReport, REPORTS } from "../../convex/research/model";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { getDueReport, REPORTS } from "../../convex/research/model";
 import type { ReportKind } from "../../convex/research/tables";
 import { COINS } from "../../scripts/standins/market";
 import { createApp, test, type App } from "../support/app";
@@ -335,8 +335,8 @@ test("work that is cut off is repeated, a collection then goes without its sourc
   app.standins.fail("llm", { mode: "slow", schema: "research_result", times: 1 });
   await beforeReport(app);
   await untilReport(app);
-  const { check, checkDue } = internal.research.shifts;
-  const checks = [check, checkDue, check, checkDue];
+  const { checkShiftsNow, checkDue } = internal.research.shifts;
+  const checks = [checkShiftsNow, checkDue, checkShiftsNow, checkDue];
   await app.during(Promise.all(checks.map((one) => app.t.mutation(one, {}))));
   await quietly(app, MINUTE);
   expect([written(app), cardsOf(app).length]).toEqual([1, 1]);
@@ -354,7 +354,7 @@ test("with checks at any times, each report of a shift is due at most once, in o
       let now = at;
       for (const gap of [...gaps, 480]) {
         now += gap * MINUTE;
-        const due = dueReport(kinds.at(-1), at, now);
+        const due = getDueReport(kinds.at(-1), at, now);
         if (due === null) continue;
         kinds.push(due);
         expect(now - at).toBeGreaterThanOrEqual(REPORTS[due].dueAfterMs);

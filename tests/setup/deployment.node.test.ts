@@ -87,7 +87,7 @@ test("six commands lead from a clone to a deployed, checked service", async () =
   }
   const { wrong, right, health } = answerShape.extend({ health: z.number() }).parse(JSON.parse(said));
   // The bot is the one thing left to say: its messages are led here by a command of their own.
-  expect(wrong).toEqual([expect.stringContaining("npx convex run --prod bot/desk:register")]);
+  expect(wrong).toEqual([expect.stringContaining("npx convex run --prod bot/service:register")]);
   expect(right).toMatch(/LLM gateway.*chain answer as they should$/);
   expect(health).toBe(200);
 });

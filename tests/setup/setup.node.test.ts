@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { settingsIn } from "../../scripts/settings";
+import { parseSettings } from "../../scripts/settings";
 import { listen, type Listener } from "../../scripts/sockets";
 import { createStandins } from "../../scripts/standins";
 import { repository, temporaryDirectory } from "../stack/processes";
@@ -35,7 +35,7 @@ async function setUp(file: string, typed: readonly string[]): Promise<{ code: un
 
 /** https://github.com/motdotla/dotenv/issues/1041 */
 test("a byte order mark is no part of the first name", () => {
-  expect(settingsIn("\uFEFFLLM_MODEL=a\r\nPORT=1\r\n")).toEqual({ LLM_MODEL: "a", PORT: "1" });
+  expect(parseSettings("\uFEFFLLM_MODEL=a\r\nPORT=1\r\n")).toEqual({ LLM_MODEL: "a", PORT: "1" });
 });
 
 test("tries each key as it is typed, makes the secrets, and keeps what was there", async () => {
@@ -53,7 +53,7 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   expect(output).not.toMatch(/bk_of-a-gateway|token-of-a-bot/);
   const text = await readFile(file, "utf8");
   expect(text).toMatch(/^# mine\nDAILY_BUDGET_USD=5\n/);
-  const { WALLET_ENCRYPTION_KEY, ...settings } = settingsIn(text);
+  const { WALLET_ENCRYPTION_KEY, ...settings } = parseSettings(text);
   expect(WALLET_ENCRYPTION_KEY).toMatch(/^[0-9a-f]{64}$/);
   expect(settings).toMatchObject({
     LLM_GATEWAY_API_KEY: "bk_of-a-gateway-0123456789",
@@ -61,7 +61,7 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   });
   expect(code).toBe(0);
   await setUp(file, []);
-  expect(settingsIn(await readFile(file, "utf8"))).toEqual({ WALLET_ENCRYPTION_KEY, ...settings });
+  expect(parseSettings(await readFile(file, "utf8"))).toEqual({ WALLET_ENCRYPTION_KEY, ...settings });
 });
 
 const OWN = "0x8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70";

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { reviewLedger, settledReview } from "../../convex/signals/prompts";
-import { standingOf } from "../../convex/signals/record";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { buildReviewIndex, resolveReview } from "../../convex/signals/prompts";
+import { computeTotals } from "../../convex/signals/record";
 import type { App } from "../support/app";
 import { buy, DAY, decided, EIGHT, HOUR, issued, MINUTE, test, track, wait } from "./support";
 
@@ -187,7 +187,7 @@ describe("a day's review", () => {
     expect(JSON.stringify(reviews(app)[1]?.body)).toContain("500,000");
   });
 
-  const standing = { ...standingOf([]), wins: 1, losses: 1, trades: 2, totalAfterCostsPercent: -0.3 };
+  const standing = { ...computeTotals([]), wins: 1, losses: 1, trades: 2, totalAfterCostsPercent: -0.3 };
   test.for([
     [
       "The desk won {f1} and lost {f2}, a result of {f7} after costs.",
@@ -201,7 +201,7 @@ describe("a day's review", () => {
     ["The desk lost {f2}. The desk won {f1}, and profit is guaranteed.", "The desk lost 1."],
     ["The desk lost {f2}. With {f1} won, every trade of tomorrow will win.", "The desk lost 1."],
   ] as const)("has the record's results, and no figure or promise beside them: %s", ([words, left]) => {
-    const shown = settledReview(words, reviewLedger([], standing, EIGHT), standing);
+    const shown = resolveReview(words, buildReviewIndex([], standing, EIGHT), standing);
     expect(shown.replace(/\s/g, " ")).toBe(left);
   });
 });

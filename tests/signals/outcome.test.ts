@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Levels } from "../../convex/signals/rules";
-import { outcomeOf, type Minute } from "../../convex/signals/tracker";
+import type { SignalLevels } from "../../convex/signals/rules";
+import { computeOutcome, type Minute } from "../../convex/signals/tracker";
 import { HOUR, MINUTE } from "./support";
 
 /** How a signal ends, from what is known of its price's path. */
@@ -11,7 +11,7 @@ const ISSUED = AT_8 + 20_000;
 const EXPIRES = ISSUED + 6 * HOUR;
 const LATE = EXPIRES + 10 * MINUTE;
 
-const long: Levels = { signal: "BUY", entry: 100, tp1: 101, tp2: 102, sl: 99 };
+const long: SignalLevels = { signal: "BUY", entry: 100, tp1: 101, tp2: 102, sl: 99 };
 
 /** The candle of a minute after 08:00. */
 function candle(minute: number, prices: Partial<Record<"open" | "high" | "low" | "close", number>>): Minute {
@@ -26,14 +26,14 @@ function quiet(...others: Minute[]): Minute[] {
   return minutes.map((usual) => others.find(({ openedAt }) => openedAt === usual.openedAt) ?? usual);
 }
 
-const end = (levels: Levels, seen: readonly Minute[], now = LATE) =>
-  outcomeOf({ ...levels, generatedAt: ISSUED, expiresAt: EXPIRES }, seen, now);
+const end = (levels: SignalLevels, seen: readonly Minute[], now = LATE) =>
+  computeOutcome({ ...levels, generatedAt: ISSUED, expiresAt: EXPIRES }, seen, now);
 
 /**
  * A walk of the minutes by the words of the rule, one price after the other: what touches first, the stop first. Of the
  * issue's minute nobody can place the extremes: the adverse one counts, as if at once, and the other does not.
  */
-function walked({ signal, entry, tp1, sl }: Levels, seen: readonly Minute[]) {
+function walked({ signal, entry, tp1, sl }: SignalLevels, seen: readonly Minute[]) {
   const isBuy = signal === "BUY";
   const result = (exitPrice: number): unknown =>
     signal === "HOLD" ? null : expect.closeTo((isBuy ? 1 : -1) * (exitPrice - entry), 5);
@@ -73,7 +73,7 @@ test("on random paths it ends as a walk of the minutes does, looked at whenever"
     const side = random() < 0.5 ? 1 : -1;
     const [near, far] = [0.2 + 2 * random(), 0.2 + 2 * random()];
     const [tp1, sl] = [100 + side * near, 100 - side * far];
-    const position: Levels = { signal: side === 1 ? "BUY" : "SELL", entry: 100, tp1, tp2: tp1, sl };
+    const position: SignalLevels = { signal: side === 1 ? "BUY" : "SELL", entry: 100, tp1, tp2: tp1, sl };
     const levels =
       n % 20 === 0 ? ({ ...long, signal: "HOLD", tp1: null, tp2: null, sl: null } as const) : position;
     // A third are quiet, but for one minute in which the price runs far to either side or both.

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { chanceOf, positionOf } from "../../convex/signals/rules";
-import { recordOf, verdictOf, type Excess } from "../../convex/signals/record";
+import { computeChance, toPosition } from "../../convex/signals/rules";
+import { computeRecord, judgeEdge, type Excess } from "../../convex/signals/record";
 import type { Signal } from "../../convex/signals/tables";
-import { differences, statisticsOf } from "../../scripts/verify/figures";
-import { signalFrom } from "../../scripts/verify/record";
+import { differences, computeStatistics } from "../../scripts/verify/figures";
+import { parseSignal } from "../../scripts/verify/record";
 
 /** The record's figures against textbook definitions and another program, and its verdicts on histories without an edge. */
 
@@ -40,12 +40,12 @@ function trade(random: () => number, day: number, token: "BTC" | "ETH", setting:
   const risk = entry * (0.003 + 0.02 * random());
   const [tp1, sl] = [entry + side * rewardToRisk * risk, entry - side * risk];
   const levels = { signal: side === 1 ? "BUY" : "SELL", entry, tp1, sl } as const;
-  const position = positionOf({ ...levels });
+  const position = toPosition({ ...levels });
   if (position === null) throw new Error("It is a trade");
   const isExpired = random() < expired;
   // Between the levels, symmetric around the entry.
   const away = (random() - 0.5) * 1.6 * risk * Math.min(1, rewardToRisk);
-  const isWon = random() < chanceOf(position);
+  const isWon = random() < computeChance(position);
   const exitPrice = isExpired ? entry + away : isWon ? tp1 : sl;
   const pnlPercent = Number((side * (exitPrice / entry - 1) * 100).toFixed(6)) + 0;
   const isUnpriced = isExpired && random() < 0.02;
@@ -82,7 +82,7 @@ const SETTINGS: Setting[] = [0.8, 1, 2, 4].flatMap((rewardToRisk) =>
 const told = ({ price, generatedAt, expiresAt, closedAt = generatedAt, ...one }: Signal) => {
   const iso = (at: number) => new Date(at).toISOString();
   const times = { generatedAt: iso(generatedAt), expiresAt: iso(expiresAt), closedAt: iso(closedAt) };
-  return signalFrom({ ...one, ...times, priceSource: price.source, priceObservedAt: iso(price.observedAt) });
+  return parseSignal({ ...one, ...times, priceSource: price.source, priceObservedAt: iso(price.observedAt) });
 };
 
 const mean = (values: readonly number[]) => values.reduce((all, one) => all + one, 0) / values.length;
@@ -105,10 +105,10 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
         } else rows.push(one);
       }
     const pending = { ...trade(random, days, "BTC", setting), status: "PENDING" as const };
-    const record = recordOf([...rows, pending]);
+    const record = computeRecord([...rows, pending]);
 
     // The other program is the verifier; what it rounds not is as near.
-    expect(differences(record, statisticsOf([...rows, pending].map(told)), "record")).toEqual([]);
+    expect(differences(record, computeStatistics([...rows, pending].map(told)), "record")).toEqual([]);
 
     // By their definitions.
     const net = rows
@@ -161,7 +161,7 @@ test("of histories of 250 signals without an edge, at most 5 % ever read better 
       const both = (["BTC", "ETH"] as const).map((token) => told(trade(random, day, token, setting)));
       const of = (which: keyof Excess) => mean(both.map((one) => one[which]));
       days.push({ least: of("least"), most: of("most"), net: of("net") });
-      isWrong = !["no record yet", "not told from chance"].includes(verdictOf(days, 2 * days.length));
+      isWrong = !["no record yet", "not told from chance"].includes(judgeEdge(days, 2 * days.length));
     }
     if (isWrong) wrong += 1;
   }
@@ -180,7 +180,7 @@ test("an edge of 15 points is found within 250 signals, and a loss of it, too", 
         ? ({ ...one, status: shift > 0 ? "WIN" : "LOSS", exitPrice: shift > 0 ? one.tp1 : one.sl } as const)
         : one;
     });
-    return recordOf(rows).edge.verdict;
+    return computeRecord(rows).edge.verdict;
   };
   expect([verdictAt(0.15), verdictAt(0), verdictAt(-0.15)]).toEqual([
     "better than chance",
@@ -201,11 +201,11 @@ test("what confidences were worth is told by the fullest bins, in one sentence",
       status: isWon ? ("WIN" as const) : ("LOSS" as const),
     };
   });
-  const { reliability } = recordOf(rows);
+  const { reliability } = computeRecord(rows);
   expect(reliability.says).toBe(
     "Of 41 signals stated at 60–79 %, 51 % were won; of 10 signals stated at 80–100 %, 50 % were won.",
   );
-  expect(recordOf([]).reliability.says).toBeNull();
+  expect(computeRecord([]).reliability.says).toBeNull();
 });
 
 test("days on which a token got none, between its first and last signal, are counted", () => {
@@ -214,6 +214,6 @@ test("days on which a token got none, between its first and last signal, are cou
   const rows = [0, 1, 4].flatMap((day) =>
     (["BTC", "ETH"] as const).map((token) => trade(random, day, token, setting)),
   );
-  expect(recordOf(rows).missingDays).toBe(4);
-  expect(recordOf(rows.slice(1)).missingDays).toBe(5);
+  expect(computeRecord(rows).missingDays).toBe(4);
+  expect(computeRecord(rows.slice(1)).missingDays).toBe(5);
 });

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  afterCosts,
-  daysOfWeek,
-  pnlPercent,
-  entered,
-  problemsOf,
-  shortfallOf,
-  weekDueAt,
+  subtractCosts,
+  listDaysOfWeek,
+  computePnlPercent,
+  enterProposal,
+  findProposalProblems,
+  findShortfall,
+  getDueWeek,
 } from "../../convex/signals/rules";
 import { buy, DAY, MINUTE, sell } from "./support";
 
@@ -26,21 +26,21 @@ describe("what may be issued", () => {
     ["an entry 0.5 % away", { entry: 100.5 }, null],
     ["an entry further away", { entry: 100.51 }, "within 0.5 % of the live price 100"],
   ])("%s", (_name, change, problem) => {
-    const told = problemsOf({ ...buy, signal: "BUY", ...change }, in15(100));
+    const told = findProposalProblems({ ...buy, signal: "BUY", ...change }, in15(100));
     if (problem === null) expect(told).toBeNull();
     else expect(told).toContain(problem);
     const mirror = (value: number) => 200 - value;
     const { entry, tp1, sl } = { ...buy, ...change };
     const sold = { ...sell, signal: "SELL" as const, entry: mirror(entry), tp1: mirror(tp1), sl: mirror(sl) };
-    expect(problemsOf(sold, in15(100)) === null).toBe(problem === null);
+    expect(findProposalProblems(sold, in15(100)) === null).toBe(problem === null);
   });
 
   test("is entered at the live price, from which the levels are held against each other", () => {
     const proposal = { ...buy, signal: "BUY" as const, entry: 99.6, tp1: 101, sl: 99 };
-    expect(entered(proposal, in15(100))).toEqual({ ...proposal, entry: 100 });
-    expect(problemsOf(proposal, in15(100))).toBeNull();
+    expect(enterProposal(proposal, in15(100))).toEqual({ ...proposal, entry: 100 });
+    expect(findProposalProblems(proposal, in15(100))).toBeNull();
     // From its own entry it would be worth its risk, from the live price it is not.
-    expect(problemsOf({ ...proposal, tp1: 100.5 }, in15(100))).toContain("0.8 times");
+    expect(findProposalProblems({ ...proposal, tp1: 100.5 }, in15(100))).toContain("0.8 times");
   });
 });
 
@@ -48,17 +48,17 @@ describe("a signal's own break-even", () => {
   const proposal = { ...buy, signal: "BUY" as const };
 
   test("is the chance of its levels and the costs' share of the way from stop to target", () => {
-    expect(shortfallOf({ ...proposal, confidence: 57 }, in15(100))).toContain("below the 57.5 %");
-    expect(shortfallOf({ ...proposal, confidence: 58 }, in15(100))).toBeNull();
-    expect(shortfallOf({ ...proposal, confidence: 50 }, { priceUsd: 100, costBps: 0 })).toBeNull();
+    expect(findShortfall({ ...proposal, confidence: 57 }, in15(100))).toContain("below the 57.5 %");
+    expect(findShortfall({ ...proposal, confidence: 58 }, in15(100))).toBeNull();
+    expect(findShortfall({ ...proposal, confidence: 50 }, { priceUsd: 100, costBps: 0 })).toBeNull();
     expect(
-      shortfallOf({ ...proposal, signal: "HOLD", tp1: null, sl: null, confidence: 0 }, in15(100)),
+      findShortfall({ ...proposal, signal: "HOLD", tp1: null, sl: null, confidence: 0 }, in15(100)),
     ).toBeNull();
   });
 
   test("below it, it is a HOLD that says why, in both directions", () => {
     for (const one of [proposal, { ...sell, signal: "SELL" as const }]) {
-      const { signal, tp1, tp2, sl, reasoning } = entered({ ...one, confidence: 57 }, in15(100));
+      const { signal, tp1, tp2, sl, reasoning } = enterProposal({ ...one, confidence: 57 }, in15(100));
       expect([signal, tp1, tp2, sl]).toEqual(["HOLD", null, null, null]);
       expect(reasoning).toContain(`No position: the model proposed a ${one.signal}`);
       expect(reasoning).toContain(one.reasoning);
@@ -70,21 +70,23 @@ describe("a result", () => {
   test("is mirrored between BUY and SELL, none of HOLD's, and less by the costs", () => {
     fc.assert(
       fc.property(price, price, (entry, exit) => {
-        expect(pnlPercent("SELL", entry, exit)).toBe(0 - (pnlPercent("BUY", entry, exit) ?? NaN));
-        expect(pnlPercent("HOLD", entry, exit)).toBeNull();
+        expect(computePnlPercent("SELL", entry, exit)).toBe(
+          0 - (computePnlPercent("BUY", entry, exit) ?? NaN),
+        );
+        expect(computePnlPercent("HOLD", entry, exit)).toBeNull();
       }),
     );
-    expect([afterCosts(1, 15), afterCosts(-1, 15), afterCosts(0.15, 15)]).toEqual([0.85, -1.15, 0]);
+    expect([subtractCosts(1, 15), subtractCosts(-1, 15), subtractCosts(0.15, 15)]).toEqual([0.85, -1.15, 0]);
   });
 });
 
 test("a week's recap is due from Sunday 23:55 until the next one is", () => {
-  expect(daysOfWeek("2028-02-28").slice(0, 3)).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
+  expect(listDaysOfWeek("2028-02-28").slice(0, 3)).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
   const sunday = Date.UTC(2026, 10, 22, 23, 55);
-  expect(weekDueAt(sunday - 1)).toBe("2026-11-09");
-  expect(weekDueAt(sunday)).toBe("2026-11-16");
-  expect(weekDueAt(sunday + 6 * MINUTE)).toBe("2026-11-16");
-  expect(weekDueAt(sunday + 7 * DAY - 1)).toBe("2026-11-16");
-  expect(weekDueAt(sunday + 7 * DAY)).toBe("2026-11-23");
-  expect(daysOfWeek(weekDueAt(sunday)).at(-1)).toBe("2026-11-22");
+  expect(getDueWeek(sunday - 1)).toBe("2026-11-09");
+  expect(getDueWeek(sunday)).toBe("2026-11-16");
+  expect(getDueWeek(sunday + 6 * MINUTE)).toBe("2026-11-16");
+  expect(getDueWeek(sunday + 7 * DAY - 1)).toBe("2026-11-16");
+  expect(getDueWeek(sunday + 7 * DAY)).toBe("2026-11-23");
+  expect(listDaysOfWeek(getDueWeek(sunday)).at(-1)).toBe("2026-11-22");
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import * as z from "zod";
-import { recordOf } from "../../convex/signals/record";
+import { computeRecord } from "../../convex/signals/record";
 import { signalStats } from "../../convex/signals/shapes";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
@@ -70,7 +70,7 @@ test("whatever the prices and the ticks, a signal ends once, and the chain and t
           expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1));
           expect(events.filter(({ kind }) => kind === "closed")).toHaveLength(closed.length);
           const { stats } = parsed((await app.get("/mcp/signals/history")).body);
-          expect(stats).toEqual(recordOf(closed));
+          expect(stats).toEqual(computeRecord(closed));
         } finally {
           closeApp();
         }

@@ -1,6 +1,6 @@
 import { stringToHex } from "viem";
 import { beforeAll, expect, test } from "vitest";
-import { linked, type Statement } from "../../convex/signals/chain";
+import { linkEvent, type Statement } from "../../convex/signals/chain";
 import type { Head } from "../../convex/signals/tables";
 import type { Market } from "../../scripts/verify/outside";
 import { recordFrom, type SignalRecord } from "../../scripts/verify/record";
@@ -76,7 +76,12 @@ function retold(change: (events: Told[]) => Told[] | void): SignalRecord {
   for (const { kind, content } of change(before) ?? before) {
     const { token, day } = content;
     if ((token !== "BTC" && token !== "ETH") || typeof day !== "string") throw new Error("It is of a day");
-    const { content: json, token: _token, day: _day, ...links } = linked(head, { kind, token, day, content });
+    const {
+      content: json,
+      token: _token,
+      day: _day,
+      ...links
+    } = linkEvent(head, { kind, token, day, content });
     events.push({ ...links, content: JSON.parse(json), anchors: [] });
     head = { sequence: links.sequence, hash: links.hash };
   }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalAmount, readCommand, sumOf } from "../../convex/social/commands";
+import { toCanonicalAmount, readCommand, computeSum } from "../../convex/social/commands";
 import { phrases } from "../support/phrases";
 
 const AT = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -92,18 +92,19 @@ describe("what is no plain command", () => {
 
 describe("amounts", () => {
   test("have one spelling", () => {
-    for (const text of ["010.50", "10.5", "10.500"]) expect(canonicalAmount(text)).toBe("10.5");
-    for (const text of ["", ".", "0", "0.00", "1e5", "-1", "1.2.3"]) expect(canonicalAmount(text)).toBeNull();
+    for (const text of ["010.50", "10.5", "10.500"]) expect(toCanonicalAmount(text)).toBe("10.5");
+    for (const text of ["", ".", "0", "0.00", "1e5", "-1", "1.2.3"])
+      expect(toCanonicalAmount(text)).toBeNull();
   });
 
   test("become units of the token that is given, rounded down, and are worth no more than was said", () => {
     const cents = fc.integer({ min: 1, max: 99_999_999 });
     fc.assert(
       fc.property(cents, fc.bigInt({ min: 1_000n, max: 90_000_000_000n }), (said, price) => {
-        const plain = canonicalAmount((said / 100).toFixed(2));
+        const plain = toCanonicalAmount((said / 100).toFixed(2));
         if (plain === null) return;
         const sides = { fromToken: "ETH", toToken: "USDC", amount: plain, unit: "USD" } as const;
-        const sum = sumOf({ action: "sell", ...sides, recipient: null }, { from: price, to: null });
+        const sum = computeSum({ action: "sell", ...sides, recipient: null }, { from: price, to: null });
         if (sum === null) return;
         const lost = BigInt(said) * 10_000n - sum.value;
         expect([lost >= 0n, lost <= 1n]).toEqual([true, true]);
@@ -115,11 +116,13 @@ describe("amounts", () => {
     const sides = { fromToken: "USDC", toToken: "ETH", recipient: null } as const;
     const order = { action: "swap", ...sides, unit: "USDC" } as const;
     const prices = { from: 999_900n, to: null };
-    expect(sumOf({ ...order, amount: "10.000001" }, prices)?.amount).toBe(10_000_001n);
-    expect(sumOf({ ...order, amount: "10.0000001" }, prices)).toBeNull();
+    expect(computeSum({ ...order, amount: "10.000001" }, prices)?.amount).toBe(10_000_001n);
+    expect(computeSum({ ...order, amount: "10.0000001" }, prices)).toBeNull();
     const bought = { ...order, action: "buy", unit: "ETH", amount: "0.01" } as const;
     const sum = { amount: 25_000_000n, value: 25_000_000n };
-    expect(sumOf(bought, { from: 1_000_000n, to: 2_500_000_000n })).toEqual(sum);
-    expect(sumOf({ ...bought, amount: "0.000000000000000001" }, { from: 1_000_000n, to: 1n })).toBeNull();
+    expect(computeSum(bought, { from: 1_000_000n, to: 2_500_000_000n })).toEqual(sum);
+    expect(
+      computeSum({ ...bought, amount: "0.000000000000000001" }, { from: 1_000_000n, to: 1n }),
+    ).toBeNull();
   });
 });

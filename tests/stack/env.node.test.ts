@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { applicationVariables, realProviders, type Variables } from "../../scripts/stack/env";
-import { freshKeys, keptKeys } from "../../scripts/stack/keys";
+import { buildApplicationVariables, listRealProviders, type Variables } from "../../scripts/stack/env";
+import { createKeys, loadKeys } from "../../scripts/stack/keys";
 import { readSnapshot } from "../../scripts/stack/snapshot";
 import { temporaryDirectory } from "./processes";
 
@@ -17,7 +17,7 @@ const local = {
 
 async function seen(settings: Variables): Promise<Variables> {
   const urls = { siteUrl: "http://site.local", apiUrl: "http://api.local" };
-  return applicationVariables(settings, { local, payments: {}, keys: await freshKeys(), ...urls });
+  return buildApplicationVariables(settings, { local, payments: {}, keys: await createKeys(), ...urls });
 }
 
 test("the webhooks' secrets are the stack's own where the operator has none", async () => {
@@ -31,21 +31,21 @@ test("the webhooks' secrets are the stack's own where the operator has none", as
 test("kept keys that are malformed are refused, and rows of other tables, not replaced", async () => {
   const folder = await temporaryDirectory();
   const spoilt = {
-    "keys.json": JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" }),
+    "keys.json": JSON.stringify({ ...(await createKeys()), walletEncryptionKey: "short" }),
     "rows.json": '{"schema":"another","dueTimes":{},"rows":{}}',
   };
   for (const [name, text] of Object.entries(spoilt)) await writeFile(path.join(folder, name), text);
-  await expect(keptKeys(folder)).rejects.toThrow(/keys\.json is damaged/);
+  await expect(loadKeys(folder)).rejects.toThrow(/keys\.json is damaged/);
   await expect(readSnapshot(folder)).rejects.toThrow(/another version.*delete .* to start afresh/);
   for (const [name, text] of Object.entries(spoilt))
     expect(await readFile(path.join(folder, name), "utf8")).toBe(text);
 });
 
 test("the sources are the stand-in, the operator's, or beside a real chain the public ones", async () => {
-  expect(realProviders({})).toEqual([]);
+  expect(listRealProviders({})).toEqual([]);
   expect(await seen({})).toMatchObject({ EVIDENCE_API_URL: local.EVIDENCE_API_URL });
   const settings = { EVIDENCE_API_URL: "https://sources.example" };
-  expect(realProviders(settings)).toEqual(["evidence sources"]);
+  expect(listRealProviders(settings)).toEqual(["evidence sources"]);
   expect(await seen(settings)).toMatchObject({ ...settings, CHAIN_RPC_URL: local.CHAIN_RPC_URL });
   // Simulated prices would contradict a real chain's feeds.
   const variables = await seen({ CHAIN_RPC_URL: "https://rpc.example" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { createStandins } from "../../scripts/standins/index";
-import { shownHtml } from "../../scripts/standins/messengerForms";
+import { renderHtml } from "../../scripts/standins/messengerForms";
 import { BASE, post, standinsAt, START } from "./support";
 
 /** The messenger's stand-in, as the Bot API's documents tell it. */
@@ -53,7 +53,7 @@ test("HTML is read as the Bot API reads it", () => {
     ['<a href="https://example.com/?a=1&amp;b=2">x</a>', "x"],
     ["A&B &nosuch; &constructor; &#0;", "A&B &nosuch; &constructor; &#0;"],
   ] as const)
-    expect(shownHtml(source)).toBe(text);
+    expect(renderHtml(source)).toBe(text);
   for (const [source, problem] of [
     ["a<br>b", 'Unsupported start tag "br"'],
     ["1 < 2 ", 'Unsupported start tag ""'],
@@ -62,7 +62,7 @@ test("HTML is read as the Bot API reads it", () => {
     ["<b><i>x</b></i>", "Unmatched end tag"],
     ['<a href="x', 'Unclosed start tag "a"'],
   ] as const)
-    expect(() => shownHtml(source)).toThrow(`can't parse entities: ${problem}`);
+    expect(() => renderHtml(source)).toThrow(`can't parse entities: ${problem}`);
 });
 
 test("sendMessage refuses what the documents refuse; a message is measured after its markup is read", async () => {

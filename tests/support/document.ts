@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { domains } from "../../convex/endpoints";
-import { fieldsIn } from "../../convex/lib/http/router";
+import { matchPath } from "../../convex/platform/http/router";
 import { openApi } from "../../scripts/reference/document";
 import type { Answer, OpenApi, Operation } from "../../scripts/reference/types";
 
@@ -61,7 +61,7 @@ function declared(asked: string): string {
   const pathname = asked.replace(/(?<=.)\/$/, "");
   const paths = Object.keys(documented().document.paths);
   if (paths.includes(pathname)) return pathname;
-  return paths.find((path) => fieldsIn(path, pathname) !== null) ?? pathname;
+  return paths.find((path) => matchPath(path, pathname) !== null) ?? pathname;
 }
 
 function problemOf(method: string, path: string, got: Got): string | null {

@@ -1,6 +1,6 @@
 import { api, internal } from "../../convex/_generated/api";
-import { saveAccount } from "../../convex/accounts/model";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { saveAccount } from "../../convex/identity/model";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { ALICE, confirm, SECRET, updateOf } from "../bot/support";
 import { chain, test as chainTest } from "./chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "./chain/walletApp";
@@ -74,7 +74,7 @@ export async function claimsTakeEffect(app: WalletApp): Promise<void> {
   for (const { _id, userId, claim } of await app.rows("accounts")) {
     if (claim === undefined) continue;
     await app.t.run((ctx) => ctx.db.patch("accounts", _id, { claim: { ...claim, dueAt: 0 } }));
-    await app.t.mutation(internal.accounts.claims.settle, { userId });
+    await app.t.mutation(internal.accounts.claims.completeClaim, { userId });
   }
   await app.settle();
 }

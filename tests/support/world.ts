@@ -4,11 +4,11 @@ import { convexTest } from "convex-test";
 import { expect, onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
 import type { Id, TableNames } from "../../convex/_generated/dataModel";
-import { takeNoted } from "../../convex/lib/outside/calls";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { takeUsage } from "../../convex/platform/outside/calls";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import schema from "../../convex/schema";
-import { loopbackFetch } from "../../scripts/sockets";
-import { countingFetch } from "../../scripts/stack/clock";
+import { fetchFromLoopback } from "../../scripts/sockets";
+import { createCountingFetch } from "../../scripts/stack/clock";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
 import { developersWordsIn, developersWordsOn } from "./plainWords";
@@ -66,8 +66,8 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   let outside = 0;
   const self = {};
   // The platform gives every action module state of its own: what an ended world has noted is nobody's.
-  takeNoted();
-  const networkFetch = countingFetch(loopbackFetch, () => {
+  takeUsage();
+  const networkFetch = createCountingFetch(fetchFromLoopback, () => {
     outside += 1;
     return () => void (outside -= 1);
   });

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { SECRET, updateOf } from "../bot/support";
 import { real } from "../../scripts/real";
 import { chain, useChain } from "../support/chain/chain";

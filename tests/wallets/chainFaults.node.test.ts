@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { buy, payer, transfer, test } from "../payments/payer";
 import { chain, useChain } from "../support/chain/chain";
 import { unreachDeadlines, type WalletApp } from "../support/chain/walletApp";

@@ -49,7 +49,7 @@ describe("custody", () => {
       await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    const rotate = () => app.during(app.t.action(internal.lib.security.rotation.rotate, {}));
+    const rotate = () => app.during(app.t.action(internal.ops.rotation.rotate, {}));
     const [broken] = await app.rows("walletKeys");
     if (broken === undefined) throw new Error("There is a key");
     const damaged = `${broken.sealedKey}x`;
@@ -62,11 +62,11 @@ describe("custody", () => {
     expect(new Set(after.map(({ sealedKey }) => sealedKey.split(".")[1])).size).toBe(1);
 
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
-    const { open } = await import("../../convex/lib/security/seals");
+    const { openSeal } = await import("../../convex/lib/seals");
     const { privateKeyToAddress } = await import("viem/accounts");
     const wallets = await app.rows("wallets");
     for (const { walletId, sealedKey } of after.slice(0, 5)) {
-      const key = await open(sealedKey, { purpose: "wallet private key", owner: walletId });
+      const key = await openSeal(sealedKey, { purpose: "wallet private key", owner: walletId });
       const address = wallets.find((wallet) => wallet.walletId === walletId)?.address;
       expect(privateKeyToAddress(`0x${key.slice(2)}`)).toBe(address);
     }
@@ -75,8 +75,8 @@ describe("custody", () => {
   test("does not open a key that was moved to another wallet", async ({ app }) => {
     for (const userId of ["alice", "mallory"]) await app.post("/mcp/defi/connect", { userId });
     const [alice, mallory] = await app.rows("walletKeys");
-    const { open } = await import("../../convex/lib/security/seals");
-    const stolen = open(alice?.sealedKey ?? "", {
+    const { openSeal } = await import("../../convex/lib/seals");
+    const stolen = openSeal(alice?.sealedKey ?? "", {
       purpose: "wallet private key",
       owner: mallory?.walletId ?? "",
     });
@@ -127,7 +127,7 @@ describe("every function", () => {
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
-      "../../convex/lib/security/sealed.ts page",
+      "../../convex/ops/sealedSecrets.ts listSealed",
     ]);
   });
 });

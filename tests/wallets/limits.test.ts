@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { Id } from "../../convex/_generated/dataModel";
-import { weigh } from "../../convex/wallets/orders/limits";
+import { checkLimits } from "../../convex/wallets/orders/limits";
 import { openOrder } from "../../convex/wallets/orders/model";
 import { createApp, START, test } from "../support/app";
 
@@ -44,7 +44,7 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
         else if ("send" in one) {
           const value = String(one.send * 1_000_000);
           const refusal = await app.t.run(async (ctx) => {
-            const { left, refusal: found } = await weigh(ctx, { ...order, value }, now);
+            const { left, refusal: found } = await checkLimits(ctx, { ...order, value }, now);
             expect(left).toBe(BigInt(CAP - ofDay()) * 1_000_000n);
             return found?.message ?? null;
           });

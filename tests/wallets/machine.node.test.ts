@@ -1,7 +1,7 @@
 import { parseTransaction } from "viem";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { receiver } from "../messenger/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waits";
@@ -301,7 +301,7 @@ test("a send that ended is told to the webhooks of whose it is, as the transacti
   const toAddress = freshAddress();
   const { body } = await send(app, { toAddress });
   expect(body.status).toBe("confirmed");
-  await app.t.mutation(internal.messenger.webhooks.events.begin, {});
+  await app.t.mutation(internal.messenger.webhooks.events.startPosting, {});
   await app.settle();
   expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
   const told: unknown = JSON.parse(posted[0]?.body ?? "");

@@ -1,9 +1,9 @@
 import { concat, numberToHex, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
-import type { Quote } from "../../convex/providers/swap";
+import type { SwapQuote } from "../../convex/providers/swap";
 import { checkPrice, checkQuote } from "../../convex/wallets/orders/swaps";
 import { PERMIT2 } from "../../convex/wallets/tokens";
-import { settlerCall, type Slippage } from "../../scripts/chain/settlerCall";
+import { buildSettlerCall, type Slippage } from "../../scripts/chain/settlerCall";
 
 const NOW = 1_800_000_000_000;
 const SETTLER = `0x${"5e".repeat(20)}` as const;
@@ -21,13 +21,13 @@ const ACTIONS: Hex[] = [concat(["0xc1fb425e", numberToHex(32, { size: 32 })]), "
 /** The call of an honest quote, but for what is changed. */
 function call(changes: Partial<Slippage> = {}, awaitsSignature = true): Hex {
   const slippage = { recipient: OWNER, buyToken: WETH, minAmountOut: LEAST, ...changes } as const;
-  return settlerCall(slippage, ACTIONS, "0x1234", { awaitsSignature });
+  return buildSettlerCall(slippage, ACTIONS, "0x1234", { awaitsSignature });
 }
 
-const calling = (data: Hex): Partial<Quote> => ({ transaction: { ...quote().transaction, data } });
+const calling = (data: Hex): Partial<SwapQuote> => ({ transaction: { ...quote().transaction, data } });
 
-type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
-const permit = (changes: Partial<Message> = {}): Partial<Quote> => {
+type Message = NonNullable<SwapQuote["permit2"]>["eip712"]["message"];
+const permit = (changes: Partial<Message> = {}): Partial<SwapQuote> => {
   const message = {
     permitted: { token: USDC, amount: SOLD },
     spender: SETTLER,
@@ -37,7 +37,7 @@ const permit = (changes: Partial<Message> = {}): Partial<Quote> => {
   return { permit2: { eip712: { message: { ...message, ...changes } } } };
 };
 
-const quote = (changes: Partial<Quote> = {}): Quote => ({
+const quote = (changes: Partial<SwapQuote> = {}): SwapQuote => ({
   liquidityAvailable: true,
   buyAmount: 10n ** 18n,
   ...permit(),
@@ -50,7 +50,7 @@ describe("a quote", () => {
     expect(checkQuote(quote(), swap, OWNER, NOW)).toBe(LEAST);
   });
 
-  test.each<[string, Partial<Quote>]>([
+  test.each<[string, Partial<SwapQuote>]>([
     ["wants ether with a token", { transaction: { ...quote().transaction, value: 1n } }],
     ["permits another spender", permit({ spender: THIEF })],
     ["permits another token", permit({ permitted: { token: PERMIT2, amount: SOLD } })],

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { storeReported } from "../../convex/whales/model";
-import { MAX_ALERTS, readAnswer } from "../../convex/whales/prompts";
+import { MAX_ALERTS, parseWhaleAnswer } from "../../convex/whales/prompts";
 import { closeApp, createApp, START, test, type App } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchNow } from "./support";
 
-const read = (answer: unknown) => readAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
+const read = (answer: unknown) =>
+  parseWhaleAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
 
 describe("an answer", () => {
   test("is read as a bare list, fenced with prose around it, and inside an object; an empty list is one", () => {
@@ -14,7 +15,7 @@ describe("an answer", () => {
       `**Whales** [1]\n\`\`\`json\n${JSON.stringify([alert()])}\n\`\`\`\nNo advice.`,
       JSON.stringify({ alerts: [alert()] }),
     ])
-      expect([text, readAnswer(text)]).toEqual([text, { alerts: [alert()], note: null }]);
+      expect([text, parseWhaleAnswer(text)]).toEqual([text, { alerts: [alert()], note: null }]);
     expect(read([])).toEqual({ alerts: [], note: null });
   });
 
@@ -26,7 +27,7 @@ describe("an answer", () => {
       '[{"token":"ETH","alertType":"cex_inflow","amount":',
       '{"status":"ok"}',
     ])
-      expect([text, readAnswer(text)]).toEqual([text, { alerts: [], note }]);
+      expect([text, parseWhaleAnswer(text)]).toEqual([text, { alerts: [], note }]);
   });
 
   test("is loosened where models are loose", () => {
@@ -141,7 +142,7 @@ describe("an answer", () => {
     );
     fc.assert(
       fc.property(answers, fc.string(), (answer, prose) => {
-        for (const { token, amount, txHash } of readAnswer(prose + answer).alerts) {
+        for (const { token, amount, txHash } of parseWhaleAnswer(prose + answer).alerts) {
           expect(token).toMatch(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/);
           expect(Number.isFinite(amount) && amount > 0).toBe(true);
           if (txHash !== undefined)

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
-import { spanText } from "../../convex/messenger/format";
-import { alertCard } from "../../convex/whales/cards";
+import { getSpanText } from "../../convex/messenger/format";
+import { buildAlertCard } from "../../convex/whales/cards";
 import { START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 import { insertAlerts } from "../support/rows/signalRows";
@@ -126,8 +126,8 @@ describe("the card", () => {
       alertType: i % 2 === 0 ? ("cex_outflow" as const) : ("cex_inflow" as const),
       amount: 1_000_000 * (i + 1),
     }));
-    const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
-    const text = card.flatMap((paragraph) => paragraph.map(spanText)).join("");
+    const card = buildAlertCard({ hours: 1, at: START, alerts: [...alerts, small] });
+    const text = card.flatMap((paragraph) => paragraph.map(getSpanText)).join("");
     const shown = [...text.matchAll(/T\d+: \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);
     expect(Math.min(...shown)).toBe(16);

@@ -5,7 +5,7 @@ import type { App } from "../support/app";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-export const BEGIN = internal.whales.alerts.begin;
+export const BEGIN = internal.whales.alerts.startHour;
 
 export const alert = (fields: Record<string, unknown> = {}) => ({
   token: "ETH",

@@ -2,15 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
 import { parseCommand } from "../../convex/bot/commands";
-import { readAnswer } from "../../convex/lib/answers";
-import { counted, ledgerOf, sourceOfFact } from "../../convex/lib/figures/ledger";
-import { settle } from "../../convex/lib/figures/settle";
-import { namesOf } from "../../convex/lib/money/coins";
-import { jsonValues } from "../../convex/lib/text/json";
+import { parseAnswer } from "../../convex/lib/answers";
+import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
+import { resolveFigures } from "../../convex/figures/placeholders";
+import { indexNames } from "../../convex/lib/money/coins";
+import { extractJson } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
 import { pauseIn, refusalIn } from "../../convex/providers/call";
 import { articlesIn } from "../../convex/providers/data/headlines";
-import { cleaned, readBody } from "../../convex/providers/models/wire";
+import { cleanText, parseResponseBody } from "../../convex/providers/models/wire";
 
 /** How models, gateways and feeds write, as reported in public: each form is read, and nothing is invented. */
 
@@ -19,20 +19,22 @@ const body = (message: Record<string, unknown>, finish_reason: unknown = "stop")
 const shape = z.object({ signal: z.enum(["BUY", "HOLD"]), price: z.number(), note: z.string() });
 const VALUE = { signal: "HOLD", price: 1_234.5, note: "Quiet." };
 const WRITTEN = JSON.stringify(VALUE);
-const read = (text: string) => readAnswer(shape, text, "");
+const read = (text: string) => parseAnswer(shape, text, "");
 
 /** covan #112; llm_wiki #743; CoursIA #8454; ollama #2605; omlx #2990. */
 describe("an end at the limit", () => {
   pure("of a model that only thought is no answer", () => {
     const thinking = body({ content: "", reasoning_content: "Let me see" }, "length");
-    expect(readBody(thinking)).toMatchObject({ kind: "answer", text: "", isCut: true });
+    expect(parseResponseBody(thinking)).toMatchObject({ kind: "answer", text: "", isCut: true });
   });
   pure("behind a whole answer and blanks is none", () => {
-    expect(readBody(body({ content: `Quiet.${" ".repeat(400)}` }, "length"))).toMatchObject({ isCut: false });
-    expect(readBody(body({ content: `Quiet and${" ".repeat(400)}` }, "length"))).toMatchObject({
+    expect(parseResponseBody(body({ content: `Quiet.${" ".repeat(400)}` }, "length"))).toMatchObject({
+      isCut: false,
+    });
+    expect(parseResponseBody(body({ content: `Quiet and${" ".repeat(400)}` }, "length"))).toMatchObject({
       isCut: true,
     });
-    expect(readBody(body({ content: "Quiet. " }, "length"))).toMatchObject({ isCut: true });
+    expect(parseResponseBody(body({ content: "Quiet. " }, "length"))).toMatchObject({ isCut: true });
   });
 });
 
@@ -60,7 +62,7 @@ describe("the answer stands elsewhere", () => {
     ],
     ["in Ollama's form", JSON.stringify({ message: { content: "Quiet." }, done_reason: "stop" }), "Quiet."],
   ])("%s", (_name, sent, text) => {
-    expect(readBody(sent)).toMatchObject({ kind: "answer", text });
+    expect(parseResponseBody(sent)).toMatchObject({ kind: "answer", text });
   });
   pure.each([
     [
@@ -81,13 +83,15 @@ describe("the answer stands elsewhere", () => {
         `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: WRITTEN.slice(9) } }] }, finish_reason: "tool_calls" }] })}\n\n`,
     ],
   ])("in a tool's arguments, %s", (_name, sent) => {
-    const outcome = readBody(sent, true);
+    const outcome = parseResponseBody(sent, true);
     expect(outcome.kind).toBe("answer");
     expect(outcome.kind === "answer" ? outcome.also.map(read) : []).toContainEqual({ value: VALUE });
   });
   pure("prose never does", () => {
     expect(
-      readBody(body({ content: "I look", tool_calls: [{ function: { arguments: "{}" } }] }, "tool_calls")),
+      parseResponseBody(
+        body({ content: "I look", tool_calls: [{ function: { arguments: "{}" } }] }, "tool_calls"),
+      ),
     ).toEqual({ kind: "broken" });
   });
 });
@@ -116,16 +120,16 @@ describe("what is nearly JSON", () => {
     ["{'note': 'it's so', 'a': 1}", "it's so"],
     ['{"note": "a\\nb \\$5", "a": 1}', "a\nb $5"],
   ])("marks in a text: %s", (text, note) => {
-    expect(jsonValues(text)).toEqual([{ note, a: 1 }]);
+    expect(extractJson(text)).toEqual([{ note, a: 1 }]);
   });
   pure("lists and objects may be texts", () => {
     const nested = z.object({ list: z.array(z.object({ a: z.number() })), one: z.object({ b: z.string() }) });
     const text = JSON.stringify({ list: '[{"a": 1}]', one: "{'b': 'x'}" });
-    expect(readAnswer(nested, text, "")).toEqual({ value: { list: [{ a: 1 }], one: { b: "x" } } });
+    expect(parseAnswer(nested, text, "")).toEqual({ value: { list: [{ a: 1 }], one: { b: "x" } } });
   });
   pure("a change of a negative percent is a number", () => {
     const change = z.object({ a: z.number(), b: z.number() });
-    expect(readAnswer(change, '{"a": -1.2%, "b": "+2.1 %"}', "")).toEqual({ value: { a: -1.2, b: 2.1 } });
+    expect(parseAnswer(change, '{"a": -1.2%, "b": "+2.1 %"}', "")).toEqual({ value: { a: -1.2, b: 2.1 } });
   });
   pure.each([
     '{"signal": "HOLD", "price": 1',
@@ -136,7 +140,7 @@ describe("what is nearly JSON", () => {
     "[1, 2, ...]",
   ])("nothing is invented: %s", (text) => {
     expect(
-      readAnswer(z.object({ signal: z.string().nullable(), price: z.number().nullable() }), text, ""),
+      parseAnswer(z.object({ signal: z.string().nullable(), price: z.number().nullable() }), text, ""),
     ).toHaveProperty("problem");
   });
 
@@ -179,9 +183,9 @@ describe("what is nearly JSON", () => {
         fc.nat(),
         (given, mark, isPython, between, put, at) => {
           const text = write(given, mark, isPython, between);
-          expect(jsonValues(cleaned(put(text))).filter((one) => !Array.isArray(one))).toEqual([given]);
+          expect(extractJson(cleanText(put(text))).filter((one) => !Array.isArray(one))).toEqual([given]);
           const cut = text.slice(0, at % (text.length - 1));
-          for (const one of jsonValues(cut)) expect(one).not.toEqual(given);
+          for (const one of extractJson(cut)) expect(one).not.toEqual(given);
         },
       ),
       { numRuns: 300 },
@@ -191,7 +195,7 @@ describe("what is nearly JSON", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (given) => {
         const exact: unknown = JSON.parse(JSON.stringify(given));
-        expect(jsonValues(`Here: ${JSON.stringify(given)} ok`)).toEqual([exact]);
+        expect(extractJson(`Here: ${JSON.stringify(given)} ok`)).toEqual([exact]);
       }),
       { numRuns: 300 },
     );
@@ -215,7 +219,7 @@ describe("what stands between words", () => {
     ["Bitcoin <cite>rose</cite><sup>[1]</sup>.", "Bitcoin rose."],
     ["Bitcoin rose [f12].", "Bitcoin rose [f12]."],
   ])("%s", (text, told) => {
-    expect(asMeant(cleaned(text))).toBe(told);
+    expect(asMeant(cleanText(text))).toBe(told);
   });
   const CALL = '{"name": "search", "arguments": {"q": "btc"}}';
   pure.each([
@@ -231,17 +235,17 @@ describe("what stands between words", () => {
     `<minimax:tool_call>${CALL}</minimax:tool_call>`,
     `[TOOL_CALLS][${CALL}]\n\n`,
   ])("marks of a tool: %s", (call) => {
-    expect(cleaned(`${call}\nQuiet.`)).toBe("Quiet.");
-    expect(cleaned(call)).toBe("");
+    expect(cleanText(`${call}\nQuiet.`)).toBe("Quiet.");
+    expect(cleanText(call)).toBe("");
   });
   pure("a mark that is talked about stays", () => {
-    expect(cleaned("It writes `<tool_call>` first.")).toBe("It writes `<tool_call>` first.");
+    expect(cleanText("It writes `<tool_call>` first.")).toBe("It writes `<tool_call>` first.");
   });
   /** elizaOS #30904; rakazo #416. */
   pure("halves of a pair in two events are one character", () => {
     const event = (content: string) => `data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`;
     const sent = `${event("up \\ud83d")}${event("\\ude80")}data: [DONE]\n`;
-    expect(readBody(sent)).toMatchObject({ text: "up 🚀" });
+    expect(parseResponseBody(sent)).toMatchObject({ text: "up 🚀" });
   });
 });
 
@@ -262,7 +266,9 @@ describe("a refusal is what it is", () => {
     expect(refusalIn(status, words)).toBe(about);
   });
   pure("a page is no answer", () => {
-    expect(readBody("<!doctype html><html><body>Just a moment…</body></html>")).toEqual({ kind: "page" });
+    expect(parseResponseBody("<!doctype html><html><body>Just a moment…</body></html>")).toEqual({
+      kind: "page",
+    });
   });
   const at = (ms: number) => Date.now() + ms;
   pure.each<[Record<string, string>, string, number | null]>([
@@ -321,8 +327,8 @@ describe("plain figures and words that count nothing", () => {
     { ...by, subject: "BTC", kind: "price", value: 102_912.4 },
     { ...by, subject: "ETH", kind: "dayVolume", value: 9_987_654 },
   ] as const;
-  const ledger = ledgerOf(counted(facts.map((fact) => sourceOfFact(fact))), 0, {
-    names: namesOf([...facts]),
+  const ledger = buildCitationIndex(numberSources(facts.map((fact) => toSource(fact))), 0, {
+    names: indexNames([...facts]),
     focus: "BTC",
   });
   pure.each([
@@ -335,7 +341,7 @@ describe("plain figures and words that count nothing", () => {
     ["Bitcoin stays in the lower half of its range.", "lower half of"],
     ["Bids within one percent of Bitcoin's price [f1].", "one percent"],
   ])("stay: %s", (text, told) => {
-    const { text: shown, leftovers } = settle(text, ledger);
+    const { text: shown, leftovers } = resolveFigures(text, ledger);
     expect([leftovers, shown]).toEqual([[], expect.stringContaining(told)]);
   });
   pure.each([
@@ -346,7 +352,7 @@ describe("plain figures and words that count nothing", () => {
     "Bitcoin is twice as large.",
     "Half of Bitcoin's supply moved.",
   ])("do not: %s", (text) => {
-    expect(settle(text, ledger).text).toBe("");
+    expect(resolveFigures(text, ledger).text).toBe("");
   });
 });
 

@@ -1,7 +1,12 @@
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
-import { readAnswer } from "../../convex/lib/answers";
-import { blamed, cleaned, readBody, rejectedAnswer } from "../../convex/providers/models/wire";
+import { parseAnswer } from "../../convex/lib/answers";
+import {
+  findBlamedField,
+  cleanText,
+  parseResponseBody,
+  extractRejectedAnswer,
+} from "../../convex/providers/models/wire";
 import { test } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -47,7 +52,7 @@ describe("what a model thinks is not its answer", () => {
     ],
     ["in an answer's tag", `<think>${BUY}</think>\n<answer>${HOLD}</answer>`],
   ])("%s", (_name, text) => {
-    expect(readAnswer(shape, cleaned(text), "")).toEqual({ value: { signal: "HOLD" } });
+    expect(parseAnswer(shape, cleanText(text), "")).toEqual({ value: { signal: "HOLD" } });
   });
 
   pure.each([
@@ -56,19 +61,19 @@ describe("what a model thinks is not its answer", () => {
     "<|channel|>analysis<|message|>hm",
     "thinking…</think>",
   ])("only thoughts are no answer: %s", (text) => {
-    const read = readBody(body(text));
-    expect(read.kind === "answer" ? readAnswer(shape, read.text, "") : read).toHaveProperty("problem");
+    const read = parseResponseBody(body(text));
+    expect(read.kind === "answer" ? parseAnswer(shape, read.text, "") : read).toHaveProperty("problem");
   });
 
   pure("a mark that is talked about stays", () => {
     const text = "Models write `<think>` before and `</think>` behind it.";
-    expect(cleaned(text)).toBe(text);
+    expect(cleanText(text)).toBe(text);
   });
 
   pure("a long answer takes no longer than its length", () => {
     // Where the time grows with the square of the length, this one hangs.
     const text = "A word. ".repeat(100_000).trim();
-    expect(cleaned(text)).toBe(text);
+    expect(cleanText(text)).toBe(text);
   });
 
   test("in a chat", async ({ app }) => {
@@ -87,7 +92,7 @@ describe("what a model thinks is not its answer", () => {
 /** bifrost #5425; arbr #34, #253. */
 describe("only a good end is an end", () => {
   const ended = (finish_reason: unknown, more: Record<string, unknown> = {}) =>
-    readBody(body("Half a", {}, { finish_reason, ...more }));
+    parseResponseBody(body("Half a", {}, { finish_reason, ...more }));
   pure.each(["stop", "STOP", "end_turn", "stop_sequence", "eos", "FINISH_REASON_STOP", null, ""])(
     "whole: %s",
     (end) => {
@@ -124,7 +129,7 @@ describe("only a good end is an end", () => {
   });
   pure("declined in a field of its own: an empty answer, which may be repaired once", () => {
     const message = { content: null, refusal: "I cannot help with that." };
-    expect(readBody(body(null, {}, { message }))).toMatchObject({ kind: "answer", text: "" });
+    expect(parseResponseBody(body(null, {}, { message }))).toMatchObject({ kind: "answer", text: "" });
   });
 
   test("half a sentence is no answer of a chat", async ({ app }) => {
@@ -145,7 +150,7 @@ describe("an accessory does not decide over the content", () => {
     ["other names", body("Hi", { usage: { input_tokens: "10", output_tokens: 5 } }), 15],
     ["a broken count", body("Hi", { usage: { prompt_tokens: -1, total_tokens: 15 } }), 15],
   ])("usage: %s", (_name, sent, total) => {
-    expect(readBody(sent)).toMatchObject({ kind: "answer", text: "Hi", usage: { total } });
+    expect(parseResponseBody(sent)).toMatchObject({ kind: "answer", text: "Hi", usage: { total } });
   });
   pure.each([
     ["no usage", body("Hi", { usage: null })],
@@ -179,10 +184,12 @@ describe("an accessory does not decide over the content", () => {
     ],
     ["a null error beside it", body("Hi", { error: null })],
   ])("%s", (_name, sent) => {
-    expect(readBody(sent)).toMatchObject({ kind: "answer", text: "Hi", isCut: false });
+    expect(parseResponseBody(sent)).toMatchObject({ kind: "answer", text: "Hi", isCut: false });
   });
   pure("a stream without an end broke off", () => {
-    expect(readBody('data: {"choices":[{"delta":{"content":"Half"}}]}\n\n')).toEqual({ kind: "broken" });
+    expect(parseResponseBody('data: {"choices":[{"delta":{"content":"Half"}}]}\n\n')).toEqual({
+      kind: "broken",
+    });
   });
   pure.each([
     "",
@@ -195,7 +202,7 @@ describe("an accessory does not decide over the content", () => {
     "7",
     '"text"',
   ])("no completion at all: %s", (sent) => {
-    const read = readBody(sent);
+    const read = parseResponseBody(sent);
     expect(read.kind === "answer" ? read.text : "").toBe("");
   });
 
@@ -229,12 +236,12 @@ describe("a refusal of a part is no refusal of the question", () => {
     ["The compiled grammar is too large… tool schemas", "schema"],
     ["the prompt is too long", null],
   ])("%s", (words, part) => {
-    expect(blamed(words)).toEqual(part);
+    expect(findBlamedField(words)).toEqual(part);
   });
   pure("an answer that its gateway did not pass on is an answer", () => {
     const error = { code: "json_validate_failed", failed_generation: HOLD };
-    expect(rejectedAnswer(JSON.stringify({ error }))).toBe(HOLD);
-    expect(rejectedAnswer('{"error":"bad schema"}')).toBeNull();
+    expect(extractRejectedAnswer(JSON.stringify({ error }))).toBe(HOLD);
+    expect(extractRejectedAnswer('{"error":"bad schema"}')).toBeNull();
   });
 
   test("a schema, in the words of many gateways", async ({ app }) => {
@@ -297,11 +304,13 @@ describe("the bill follows what was written", () => {
     ['{"choices":[{"error":{"code":502},"finish_reason":"error","message":{"content":"half"}}]}', 502],
     ['data: {"error":{"code":429}}\n\n', 429],
   ])("a failure inside a success: %s", (sent, status) => {
-    expect(readBody(sent)).toEqual({ kind: "failure", status });
+    expect(parseResponseBody(sent)).toEqual({ kind: "failure", status });
   });
   pure("what a model thinks is output", () => {
     const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 410 };
-    expect(readBody(body("Hi", { usage }))).toMatchObject({ usage: { input: 100, output: 310, total: 410 } });
+    expect(parseResponseBody(body("Hi", { usage }))).toMatchObject({
+      usage: { input: 100, output: 310, total: 410 },
+    });
   });
 });
 
@@ -318,7 +327,7 @@ describe("words are cleaned before they are judged", () => {
     "</s>",
     "\uFE0F",
   ])("nothing: %j", (content) => {
-    expect(readBody(body(content))).toMatchObject({ kind: "answer", text: "" });
+    expect(parseResponseBody(body(content))).toMatchObject({ kind: "answer", text: "" });
   });
   pure.each([
     ["a\u0000b\u001B[1mc\u0007", "abc"],
@@ -331,7 +340,7 @@ describe("words are cleaned before they are judged", () => {
     ["<s> Hello </s>", "Hello"],
     ["<start_of_turn>model\nHello<end_of_turn>", "Hello"],
   ])("%j", (content, text) => {
-    expect(cleaned(content)).toBe(text);
+    expect(cleanText(content)).toBe(text);
   });
 
   test("an answer of nothing is no answer", async ({ app }) => {
@@ -353,6 +362,6 @@ describe("one slip does not spoil an answer", () => {
     ["a comma in a text", '{"note": "a,}", "list": [1, 2,]}', "a,}"],
     ["a fence and words", 'Here:\n```json\n{"note": "a", "list": [1, 2,]}\n```\nAsk me more!', "a"],
   ])("%s", (_name, text, note) => {
-    expect(readAnswer(noted, text, "")).toEqual({ value: { note, list: [1, 2] } });
+    expect(parseAnswer(noted, text, "")).toEqual({ value: { note, list: [1, 2] } });
   });
 });

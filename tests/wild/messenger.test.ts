@@ -150,7 +150,7 @@ describe("thousands with a point (W60: pricebuddy #173)", () => {
 
   test("is no question where the price has that size", async ({ app }) => {
     const sample = { token: "SOL", priceUsd: 149.5, source: "coinbase", observedAt: Date.now() } as const;
-    await app.t.mutation(internal.market.samples.store, sample);
+    await app.t.mutation(internal.market.samples.storeSample, sample);
     expect((await say(app, "/alert SOL above 150.250"))[0]).toContain("SOL at $150.25 or above");
   });
 });

@@ -2,8 +2,8 @@ import { serializeErc6492Signature, type Address, type Hex } from "viem";
 import { gzipSync } from "node:zlib";
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/outside/deadlines";
-import { proofText } from "../../convex/payments/proofs";
+import { deadlines } from "../../convex/platform/outside/deadlines";
+import { buildProofText } from "../../convex/payments/proofs";
 import { send as sendOn } from "../chain/support";
 import { ETHER, chain, etherOf, hex, holdingsOf, useChain } from "../support/chain/chain";
 import { answering, type RpcAnswer } from "../support/chain/rpc";
@@ -296,7 +296,7 @@ describe("a good signature in another form is good:", () => {
     for (const change of [zeroOrOne, compact]) {
       const from = await payer(chain);
       const txHash = await transfer(chain, from);
-      const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
+      const text = buildProofText(txHash, PLATFORM, { userId: "alice", focus: "BTC" });
       const signature = change(await from.signMessage({ message: text }));
       const proof = JSON.stringify({ txHash, signature });
       expect((await buyWith(app, proof, { userId: "alice", token: "BTC" })).status).toBe(200);

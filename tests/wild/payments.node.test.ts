@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
+import { deadlines } from "../../convex/platform/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";

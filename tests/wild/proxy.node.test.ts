@@ -4,7 +4,7 @@ import { copyFile, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { serviceUrlOf } from "../../scripts/proxy/address";
+import { getServiceUrl } from "../../scripts/proxy/address";
 import {
   built,
   connect,
@@ -187,7 +187,7 @@ test.each([
   "{{url}}",
   "<your address>",
 ])("a placeholder that the client did not fill in is as if it were unset: %s", (setting) =>
-  expect(serviceUrlOf(setting, "https://built.in")).toBe("https://built.in"),
+  expect(getServiceUrl(setting, "https://built.in")).toBe("https://built.in"),
 );
 
 /** https://github.com/rollbar/rollbar-mcp-server/issues/83 */

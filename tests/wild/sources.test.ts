@@ -100,7 +100,7 @@ describe("a ticker is no identity", () => {
     searched(meme("btc"));
     await app.post("/mcp/research", {});
     const known = JSON.stringify(
-      await app.t.query(internal.market.facts.latest, {
+      await app.t.query(internal.market.facts.readFactsAt, {
         wanted: [
           { collector: "markets", subject: "" },
           { collector: "trending", subject: "" },

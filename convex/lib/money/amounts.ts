@@ -1,7 +1,7 @@
 /** Amounts: strings of digits in a token's smallest unit outside, bigint inside. Never floating point. */
 
 import { AppError } from "../errors";
-import { withoutTrailing } from "../text/strings";
+import { trimTrailing } from "../text/strings";
 
 export const BPS = 10_000n;
 
@@ -19,30 +19,35 @@ export function parseUnits(text: string): bigint | null {
 export function formatUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
-  const fraction = withoutTrailing(digits.slice(digits.length - decimals), "0");
+  const fraction = trimTrailing(digits.slice(digits.length - decimals), "0");
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
 /** A decimal in USD ("99.50") in micro-USD, the unit of limits. */
-export function microUsd(decimal: string): bigint {
+export function toMicroUsd(decimal: string): bigint {
   const [whole = "0", fraction = ""] = decimal.split(".");
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
 }
 
 /** The same for a user's input. @throws AppError `invalid_request`, naming the field. */
-export function microUsdFrom(field: string, text: string): bigint {
+export function parseMicroUsd(field: string, text: string): bigint {
   const amount = text.trim();
   if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(amount))
     throw new AppError("invalid_request", `${field} must be an amount in USD such as 250 or 99.50`);
-  return microUsd(amount);
+  return toMicroUsd(amount);
 }
 
 /** The value of an amount in micro-USD, rounded down. */
-export function microUsdOf(amount: bigint, decimals: number, price: bigint, priceDecimals: number): bigint {
+export function valueInMicroUsd(
+  amount: bigint,
+  decimals: number,
+  price: bigint,
+  priceDecimals: number,
+): bigint {
   return (amount * price * 1_000_000n) / 10n ** BigInt(decimals + priceDecimals);
 }
 
 /** Micro-USD as a number of USD, for display; sums are made before. */
-export function usdValue(micro: bigint): number {
+export function toUsd(micro: bigint): number {
   return Number(formatUnits(micro, 6));
 }

@@ -11,7 +11,7 @@ export const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 export const MOST_FEE = 20_000_000_000_000_000n;
 
 /** An address of the chain in its one checksummed form (EIP-55); `null` for anything that is no address. */
-export function checksummed(address: string): `0x${string}` | null {
+export function toChecksum(address: string): `0x${string}` | null {
   if (!isAddress(address)) return null;
   const digits = address.slice(2).toLowerCase();
   const hash = bytesToHex(keccak_256(utf8ToBytes(digits)));

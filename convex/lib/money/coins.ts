@@ -36,7 +36,7 @@ const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
  * The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be
  * a coin's name (`isSymbol`): the sources decide which coin.
  */
-export function symbolIn(written: string): string {
+export function resolveSymbol(written: string): string {
   const upper = written.toUpperCase().replace(/\s+/g, " ");
   const [base = ""] = IS_WRITTEN.test(upper) ? upper.replace(/^\$/, "").split("/") : [upper];
   return SYMBOLS.get(base) ?? base;
@@ -69,10 +69,10 @@ const MAJORS_ABROAD = {
 } as const;
 
 /** A known fact about a subject; with kind `name`, its name. */
-type Known = { subject: string; kind: string; value: string | number; source?: string };
+type NamedFact = { subject: string; kind: string; value: string | number; source?: string };
 
 /** @param facts Everything that is known at the time, cited or not: a text may mean any of these subjects. */
-export function namesOf(facts: readonly Known[]): Names {
+export function indexNames(facts: readonly NamedFact[]): Names {
   const subjects = new Map<string, string>();
   const add = (name: string, subject: string) => {
     if (!subjects.has(name)) subjects.set(name, subject);
@@ -101,7 +101,7 @@ export function namesOf(facts: readonly Known[]): Names {
 }
 
 /** The subjects that a text mentions, in its order. @param text As `plain` returns it. */
-export function mentionsIn(text: string, names: Names): string[] {
+export function findMentions(text: string, names: Names): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length; at++) {
     const name = at > 0 && /[\w.-]/.test(text.charAt(at - 1)) ? null : nameAt(text, at, names);

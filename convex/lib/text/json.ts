@@ -33,7 +33,7 @@ const MAX_CANDIDATES = 50;
  * The JSON values in a language model's answer, in its order: the whole text, or each object or array in it, whatever
  * fences and prose (and citations such as "[1]") surround them. A truncated one does not count, nor does what is in it.
  */
-export function jsonValues(text: string): object[] {
+export function extractJson(text: string): object[] {
   const whole = valueIn(text);
   if (whole !== undefined) return [whole];
   const found: object[] = [];
@@ -130,7 +130,7 @@ function readKey(text: string, at: number): Read<string> {
   const colon = afterBlanks(text, end);
   if (colon >= text.length) throw CUT;
   if (text[colon] !== ":") throw NONE;
-  const value = marks === undefined ? word.trim() : unescaped(text.slice(at + 1, end - 1));
+  const value = marks === undefined ? word.trim() : unescapeText(text.slice(at + 1, end - 1));
   return { value, end: afterBlanks(text, colon + 1) };
 }
 
@@ -163,7 +163,7 @@ function readString(text: string, start: number, place: Place): Read<string> {
   for (let at = start + 1; ;) {
     const mark = markAfter(marks, text, at);
     at = mark + 1;
-    if (isEnd(text, at, place)) return { value: unescaped(text.slice(start + 1, mark)), end: at };
+    if (isEnd(text, at, place)) return { value: unescapeText(text.slice(start + 1, mark)), end: at };
   }
 }
 
@@ -239,7 +239,7 @@ function afterBlanks(text: string, from: number): number {
 const ESCAPED: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
 /** The characters that a string's text stands for; of an invalid escape what is escaped. */
-function unescaped(written: string): string {
+function unescapeText(written: string): string {
   return written
     .replace(/(?![\n\r\t])\p{Cc}/gu, "")
     .replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (_all, code: string | undefined, one = "") =>

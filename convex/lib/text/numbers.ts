@@ -1,4 +1,4 @@
-import { withoutTrailing } from "./strings";
+import { trimTrailing } from "./strings";
 
 /** Figures for readers, on cards, pages and pictures alike. Pure. */
 
@@ -7,7 +7,7 @@ const THIN = "\u202F";
 const MINUS = "−";
 
 /** `1.25 %`, with the significant digits or a given number of decimals. */
-export function percent(value: number, places?: number): string {
+export function formatPercent(value: number, places?: number): string {
   const digits =
     places === undefined
       ? Math.abs(value).toLocaleString("en-US", { maximumFractionDigits: 6 })
@@ -16,48 +16,48 @@ export function percent(value: number, places?: number): string {
 }
 
 /** `+1.42 %`, `−0.35 %`. */
-export function signed(value: number, places = 2): string {
-  return `${points(value, places)}${THIN}%`;
+export function formatSignedPercent(value: number, places = 2): string {
+  return `${formatPoints(value, places)}${THIN}%`;
 }
 
 /** `+3.1`: hundredths of the distance from stop to target. */
-export function points(value: number, places = 1): string {
+export function formatPoints(value: number, places = 1): string {
   const digits = Math.abs(value).toFixed(places);
   if (Number(digits) === 0) return digits;
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
 /** `97,250.50`: with so many decimals. */
-export function grouped(value: number, places: number): string {
+export function formatGrouped(value: number, places: number): string {
   const decimals = { minimumFractionDigits: places, maximumFractionDigits: places };
   return Number(value.toFixed(places)).toLocaleString("en-US", decimals).replace("-", MINUS);
 }
 
 /** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
-export function smallFigure(value: number, digits = 5): string {
+export function formatSmall(value: number, digits = 5): string {
   const first = value === 0 ? 0 : -Math.floor(Math.log10(Math.abs(value)));
   const [whole = "0", decimals = ""] = value
     .toFixed(Math.min(Math.max(first + digits - 1, 2), 18))
     .split(".");
-  return `${whole}.${decimals.slice(0, 2)}${withoutTrailing(decimals.slice(2), "0")}`;
+  return `${whole}.${decimals.slice(0, 2)}${trimTrailing(decimals.slice(2), "0")}`;
 }
 
 /** `$104,500.25`, `$3,480`; below a dollar with five significant digits. */
-export function dollars(value: number): string {
-  if (value < 1) return value === 0 ? "$0" : `$${smallFigure(value)}`;
-  return `$${grouped(value, 2).replace(/\.00$/, "")}`;
+export function formatDollars(value: number): string {
+  if (value < 1) return value === 0 ? "$0" : `$${formatSmall(value)}`;
+  return `$${formatGrouped(value, 2).replace(/\.00$/, "")}`;
 }
 
-/** `97,250.50`: an amount as `dollars` writes it, but always with its cents, for columns. */
-export function usd(value: number): string {
-  return Math.abs(value) < 1 ? smallFigure(value) : grouped(value, 2);
+/** `97,250.50`: an amount as `formatDollars` writes it, but always with its cents, for columns. */
+export function formatUsd(value: number): string {
+  return Math.abs(value) < 1 ? formatSmall(value) : formatGrouped(value, 2);
 }
 
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
-export function shortUsd(value: number): string {
+export function formatShortUsd(value: number): string {
   const size = Math.abs(value);
-  if (size < 1) return smallFigure(value, 4);
-  return grouped(value, size >= 10_000 || Number.isInteger(value) ? 0 : size >= 1_000 ? 1 : 2);
+  if (size < 1) return formatSmall(value, 4);
+  return formatGrouped(value, size >= 10_000 || Number.isInteger(value) ? 0 : size >= 1_000 ? 1 : 2);
 }
 
 const COMPACT = {
@@ -67,7 +67,7 @@ const COMPACT = {
 } as const;
 
 /** `$4.20M`, `$317K`, `$0.60`: three significant digits, so that figures in a column are equally exact. */
-export function bigUsd(value: number): string {
+export function formatBigUsd(value: number): string {
   return `$${Math.abs(value) < 1 ? value.toFixed(2) : value.toLocaleString("en-US", COMPACT)}`;
 }
 

@@ -1,7 +1,7 @@
 /** A text as it is read: its characters, and its sentences, so that one can change without affecting the others. Pure. */
 
 /** Digits of every script as Western ones, without invisible characters. */
-export function plain(text: string): string {
+export function normalizeText(text: string): string {
   return text
     .replace(/[\p{Cf}\p{Co}\uFE0F]/gu, "")
     .replace(/\p{Nd}/gu, digit)
@@ -36,15 +36,18 @@ const END =
   /[.!?…]["”’»)*\]]*(?:\s*\[[^\]\n]{1,40}\])*(?=\s|$)|[。！？][”」』）]*(?:\s*(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,80}\}))*/g;
 
 /** The lines of a text; a table row is one sentence. */
-export function linesOf(text: string): Line[] {
+export function splitLines(text: string): Line[] {
   return text.split("\n").map((line) => {
     const lead = LEAD.exec(line)?.[0] ?? "";
-    const rest = line.slice(lead.length).trimEnd();
-    return { lead, sentences: rest === "" ? [] : rest.startsWith("|") ? [rest] : sentencesOf(rest) };
+    const content = line.slice(lead.length).trimEnd();
+    return {
+      lead,
+      sentences: content === "" ? [] : content.startsWith("|") ? [content] : splitSentences(content),
+    };
   });
 }
 
-function sentencesOf(line: string): string[] {
+function splitSentences(line: string): string[] {
   const sentences: string[] = [];
   let start = 0;
   for (const { 0: mark, index } of line.matchAll(END)) {

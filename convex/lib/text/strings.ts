@@ -10,7 +10,7 @@ export function cut(text: string, max: number): string {
 }
 
 /** The text without any of these characters at its end. */
-export function withoutTrailing(text: string, characters: string): string {
+export function trimTrailing(text: string, characters: string): string {
   let end = text.length;
   while (end > 0 && characters.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);
@@ -20,12 +20,12 @@ export function withoutTrailing(text: string, characters: string): string {
 export const CITATION = / ?\[\d{1,3}(?:, \d{1,3})*\]/g;
 
 /** A text without its citations, for where its sources are not listed. */
-export function withoutCitations(text: string): string {
+export function removeCitations(text: string): string {
   return text.replace(CITATION, "");
 }
 
 /** `1 day`, `5 days`. */
-export function many(count: number, word: string): string {
+export function formatCount(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
@@ -48,7 +48,7 @@ const ADDRESS_GONE = "(address removed)";
  * A model's text as it was meant, without links and addresses that are not in `known`: the caller's words, and what the service itself
  * knows. A Markdown link keeps its words.
  */
-export function ownWords(written: string, known: string): string {
+export function removeForeignLinks(written: string, known: string): string {
   const given = known.toLowerCase();
   const unless = (gone: string) => (match: string) => {
     const bare = match.toLowerCase().replace(/(?<![.,;:!?])[.,;:!?]+$/, "");
@@ -68,10 +68,12 @@ function isMixed(word: string): boolean {
   return /\d/.test(word) && /[A-Z]/.test(word) && /[a-z]/.test(word);
 }
 
-/** `ownWords` for every text in a JSON value; keys stay as they are. */
-export function inOwnWords(value: unknown, known: string): unknown {
-  if (typeof value === "string") return ownWords(value, known);
-  if (Array.isArray(value)) return value.map((item: unknown) => inOwnWords(item, known));
+/** `removeForeignLinks` for every text in a JSON value; keys stay as they are. */
+export function removeForeignLinksDeep(value: unknown, known: string): unknown {
+  if (typeof value === "string") return removeForeignLinks(value, known);
+  if (Array.isArray(value)) return value.map((item: unknown) => removeForeignLinksDeep(item, known));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inOwnWords(item, known)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, removeForeignLinksDeep(item, known)]),
+  );
 }

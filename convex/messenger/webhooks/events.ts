@@ -4,13 +4,13 @@ import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { change } from "../../lib/changes";
+import { defineMutation } from "../../platform/changes";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
-import { rowsBy } from "../../lib/records";
+import { queryBy } from "../../platform/records";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
-import { open, workOn } from "../../lib/work";
-import { vEvent, webhookTables, type Event, type EventType } from "./tables";
+import { enqueueWork, findWork } from "../../platform/work";
+import { vWebhookEvent, webhookTables, type Event, type EventType } from "./tables";
 
 /**
  * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at
@@ -33,8 +33,8 @@ const LOOK_AT = 500;
 const { validator: webhooks } = webhookTables.webhooks;
 
 /** A user's webhooks, oldest first. */
-export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
-  return rowsBy(ctx.db.query("webhooks"), "userId", userId).take(MOST_WEBHOOKS);
+export async function listUserWebhooks(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
+  return queryBy(ctx.db.query("webhooks"), "userId", userId).take(MOST_WEBHOOKS);
 }
 
 type Data = Readonly<Record<string, unknown>>;
@@ -46,23 +46,23 @@ export async function tellOwner(
   type: EventType,
   data: Data,
 ): Promise<void> {
-  const event = eventOf(type, data);
-  for (const webhook of await webhooksOf(ctx, userId)) await post(ctx, webhook, event);
+  const event = buildEvent(type, data);
+  for (const webhook of await listUserWebhooks(ctx, userId)) await post(ctx, webhook, event);
 }
 
 /** Posts an event to every webhook, after this transaction, because there may be any number. */
-export async function tellEverybody(ctx: MutationCtx, type: EventType, data: Data): Promise<void> {
-  const event = eventOf(type, data);
+export async function emitToAll(ctx: MutationCtx, type: EventType, data: Data): Promise<void> {
+  const event = buildEvent(type, data);
   await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, { event, cursor: null });
 }
 
-function eventOf(type: EventType, data: Data): Event {
+function buildEvent(type: EventType, data: Data): Event {
   return { id: `msg_${crypto.randomUUID()}`, type, timestamp: Date.now(), data: JSON.stringify(data) };
 }
 
 /** Queues a public event for all webhooks, page after page. */
-export const spread = change(
-  { event: vEvent, cursor: v.union(v.string(), v.null()) },
+export const spread = defineMutation(
+  { event: vWebhookEvent, cursor: v.union(v.string(), v.null()) },
   async (ctx, { event, cursor }) => {
     const found = await ctx.db.query("webhooks").paginate({ cursor, numItems: PAGE });
     for (const webhook of found.page) await post(ctx, webhook, event);
@@ -81,13 +81,13 @@ async function post(ctx: MutationCtx, webhook: Doc<"webhooks">, event: Event): P
 export const vLane = literals("due", "retrying");
 
 /** Starts the posting of due events, unless it is under way. */
-export const begin = change({}, async (ctx) => {
+export const startPosting = defineMutation({}, async (ctx) => {
   for (const lane of ["due", "retrying"] as const) {
     const subject = `posts to webhooks: ${lane}`;
     const [first] = await duePosts(ctx, lane, 1);
-    if (first === undefined || (await workOn(ctx, subject)) !== null) continue;
+    if (first === undefined || (await findWork(ctx, subject)) !== null) continue;
     // What fails is tried again after a minute, then by the next tick: no pause is longer.
-    await open(ctx, internal.messenger.actions.carry, { lane }, { subject, attempts: 2 });
+    await enqueueWork(ctx, internal.messenger.actions.postEvents, { lane }, { subject, attempts: 2 });
   }
 });
 
@@ -98,23 +98,23 @@ function duePosts(ctx: QueryCtx, lane: Infer<typeof vLane>, most: number, now = 
     .take(most);
 }
 
-const vTry = v.object({
+const vPostAttempt = v.object({
   postId: v.id("webhookPosts"),
   /** Identifies the attempt. */
   tries: v.number(),
-  event: vEvent,
+  event: vWebhookEvent,
   /** `null`: it has ended. */
   webhook: v.union(webhooks.pick("userId", "url", "sealedSigning"), v.null()),
 });
-export type Try = Infer<typeof vTry>;
+export type PostAttempt = Infer<typeof vPostAttempt>;
 
 /** The next batch, the longest due first. Nothing is written: what is posted stays due until its outcome is stored. */
 export const batch = internalQuery({
   args: { lane: vLane, now: v.number() },
-  returns: v.array(vTry),
+  returns: v.array(vPostAttempt),
   handler: async (ctx, { lane, now }) => {
     const ofHost = new Map<string, number>();
-    const batch: Try[] = [];
+    const batch: PostAttempt[] = [];
     for (const { _id: postId, webhookId, tries, event } of await duePosts(ctx, lane, LOOK_AT, now)) {
       const row = await ctx.db.get("webhooks", webhookId);
       const webhook = row && pick(row, ["userId", "url", "sealedSigning"]);
@@ -129,17 +129,17 @@ export const batch = internalQuery({
   },
 });
 
-const vResult = v.object({
+const vPostResult = v.object({
   postId: v.id("webhookPosts"),
   tries: v.number(),
   /** `gone`: the receiver wants no more, or there is none. */
   kind: literals("delivered", "gone", "failed"),
   problem: v.optional(v.string()),
 });
-export type Result = Infer<typeof vResult>;
+export type PostResult = Infer<typeof vPostResult>;
 
 /** Stores the outcomes of attempts; what another attempt has stored before stays. */
-export const mark = change({ results: v.array(vResult) }, async (ctx, { results }) => {
+export const mark = defineMutation({ results: v.array(vPostResult) }, async (ctx, { results }) => {
   for (const { postId, tries, kind, problem } of results) {
     const row = await ctx.db.get("webhookPosts", postId);
     if (row?.tries !== tries) continue;
@@ -153,28 +153,28 @@ export const mark = change({ results: v.array(vResult) }, async (ctx, { results 
   }
 });
 
-const shown = webhooks.pick("url").extend({
+const vPublicWebhook = webhooks.pick("url").extend({
   webhookId: v.id("webhooks"),
   createdAt: v.number(),
   problem: v.union(v.string(), v.null()),
 });
 
 /** A user's webhooks without their secrets. `createdAt` in epoch ms; `problem`: why the latest post failed, if it did. */
-export const all = internalQuery({
+export const listWebhooks = internalQuery({
   args: { userId: v.string() },
-  returns: v.array(shown),
+  returns: v.array(vPublicWebhook),
   handler: async (ctx, { userId }) =>
-    (await webhooksOf(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) =>
-      parse(shown, { problem: null, ...row, webhookId, createdAt }),
+    (await listUserWebhooks(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) =>
+      parse(vPublicWebhook, { problem: null, ...row, webhookId, createdAt }),
     ),
 });
 
 /** @throws AppError `conflict` with three already, or the same address. */
-export const store = internalMutation({
+export const storeWebhook = internalMutation({
   args: webhooks.pick("userId", "url", "sealedSigning"),
   returns: v.id("webhooks"),
   handler: async (ctx, given) => {
-    const present = await webhooksOf(ctx, given.userId);
+    const present = await listUserWebhooks(ctx, given.userId);
     if (present.some(({ url }) => url === given.url))
       throw new AppError("conflict", "This address is already one of the user's webhooks");
     if (present.length >= MOST_WEBHOOKS)
@@ -184,8 +184,8 @@ export const store = internalMutation({
 });
 
 /** Ends a user's webhook. @throws AppError `not_found` unless it is theirs. */
-export const remove = change({ userId: v.string(), webhookId: v.string() }, async (ctx, given) => {
-  const row = (await webhooksOf(ctx, given.userId)).find(({ _id }) => _id === given.webhookId);
+export const remove = defineMutation({ userId: v.string(), webhookId: v.string() }, async (ctx, given) => {
+  const row = (await listUserWebhooks(ctx, given.userId)).find(({ _id }) => _id === given.webhookId);
   if (row === undefined) throw new AppError("not_found", "This user has no such webhook");
   await ctx.db.delete("webhooks", row._id);
 });
@@ -198,9 +198,9 @@ const SETTLED_MS = 10 * SECOND;
  * @param after As `next` of the page before, or epoch ms: what was written later.
  * @returns `next` is `null` if there is no further page.
  */
-export const read = internalQuery({
+export const readEvents = internalQuery({
   args: { userId: v.string(), after: v.number(), now: v.number() },
-  returns: v.object({ events: v.array(vEvent), next: v.union(v.number(), v.null()) }),
+  returns: v.object({ events: v.array(vWebhookEvent), next: v.union(v.number(), v.null()) }),
   handler: async (ctx, { userId, after, now }) => {
     const page = await ctx.db
       .query("webhookPosts")

@@ -1,22 +1,22 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
-import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { defineEndpoint, type MountedEndpoint } from "../../platform/http/endpoint";
 import {
   EXAMPLE_TIME,
   EXAMPLE_USER,
-  absentWhenEmpty,
-  numberFrom,
+  optionalUnlessBlank,
+  numberInRange,
   publicAddress,
-  text,
+  requiredText,
   userId,
-} from "../../lib/http/input";
-import { charge } from "../../lib/limits/charges";
+} from "../../platform/http/input";
+import { charge } from "../../platform/limits/charges";
 import { parseJson } from "../../lib/text/json";
-import { DAY, iso } from "../../lib/time";
-import { secretSeal } from "./tables";
+import { DAY, toIso } from "../../lib/time";
+import { getSecretSeal } from "./tables";
 
 /** Epoch ms, shown in ISO 8601. */
-const moment = z.number().transform(iso).pipe(z.iso.datetime());
+const moment = z.number().transform(toIso).pipe(z.iso.datetime());
 
 const webhookShape = z.object({
   webhookId: z.string(),
@@ -42,7 +42,7 @@ const eventShape = z.object({
 const since = z.union(
   [
     z.iso.datetime({ offset: true }).transform((written) => Date.parse(written) - 1),
-    numberFrom(0, Number.MAX_SAFE_INTEGER),
+    numberInRange(0, Number.MAX_SAFE_INTEGER),
   ],
   "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z, or an earlier answer's `next`",
 );
@@ -67,7 +67,7 @@ export const delivers = {
   access: "delivery",
 } as const;
 
-const list: MountedEndpoint = endpoint({
+const list: MountedEndpoint = defineEndpoint({
   ...delivers,
   methods: ["GET"],
   path: "/webhooks",
@@ -76,11 +76,11 @@ const list: MountedEndpoint = endpoint({
   input: z.object({ userId }),
   returns: z.object({ webhooks: z.array(webhookShape) }),
   handler: async (ctx, input) => ({
-    webhooks: await ctx.runQuery(internal.messenger.webhooks.events.all, input),
+    webhooks: await ctx.runQuery(internal.messenger.webhooks.events.listWebhooks, input),
   }),
 });
 
-const add: MountedEndpoint = endpoint({
+const add: MountedEndpoint = defineEndpoint({
   ...delivers,
   methods: ["POST"],
   path: "/webhooks",
@@ -104,21 +104,24 @@ const add: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, url }, { caller }) => {
     await charge(ctx, "webhook", caller);
     const secret = `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;
-    const { seal } = await import("../../lib/security/seals");
-    const row = { userId, url, sealedSigning: await seal(secret, secretSeal({ userId, url })) };
-    const webhookId = await ctx.runMutation(internal.messenger.webhooks.events.store, row);
+    const { seal } = await import("../../lib/seals");
+    const row = { userId, url, sealedSigning: await seal(secret, getSecretSeal({ userId, url })) };
+    const webhookId = await ctx.runMutation(internal.messenger.webhooks.events.storeWebhook, row);
     return { webhook: { webhookId, url, createdAt: Date.now(), problem: null }, secret };
   },
 });
 
-const end: MountedEndpoint = endpoint({
+const end: MountedEndpoint = defineEndpoint({
   ...delivers,
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
   errors: { not_found: "This user has no such webhook." },
   example: { input: { userId: EXAMPLE_USER, webhookId: example.webhookId }, output: { success: true } },
-  input: z.object({ userId, webhookId: text(64).describe("The `webhookId` from an earlier answer.") }),
+  input: z.object({
+    userId,
+    webhookId: requiredText(64).describe("The `webhookId` from an earlier answer."),
+  }),
   returns: z.object({ success: z.literal(true) }),
   handler: async (ctx, input) => {
     await ctx.runMutation(internal.messenger.webhooks.events.remove, input);
@@ -126,7 +129,7 @@ const end: MountedEndpoint = endpoint({
   },
 });
 
-const read: MountedEndpoint = endpoint({
+const read: MountedEndpoint = defineEndpoint({
   ...delivers,
   methods: ["GET"],
   path: "/webhooks/events",
@@ -138,7 +141,7 @@ const read: MountedEndpoint = endpoint({
   },
   input: z.object({
     userId,
-    since: absentWhenEmpty(since).describe(
+    since: optionalUnlessBlank(since).describe(
       "An ISO 8601 time with a zone, or the `next` of an earlier answer; by default 7 days ago.",
     ),
   }),
@@ -149,7 +152,7 @@ const read: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, since }) => {
     const now = Date.now();
     const asked = { userId, after: since ?? now - 7 * DAY, now };
-    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.read, asked);
+    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.readEvents, asked);
     return { events, next: next === null ? null : String(next) };
   },
 });

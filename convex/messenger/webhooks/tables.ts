@@ -1,8 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../../lib/literals";
-import { made, ofUser, type RecordsOf } from "../../lib/records";
-import type { SealContext } from "../../lib/security/seals";
+import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../../platform/records";
+import type { SealContext } from "../../lib/seals";
 
 /** The first two are for everybody, the others for their own user only. */
 const vEventType = literals(
@@ -15,7 +15,7 @@ const vEventType = literals(
 export type EventType = Infer<typeof vEventType>;
 
 /** Something that has happened. */
-export const vEvent = v.object({
+export const vWebhookEvent = v.object({
   /** Its `webhook-id`: the same in every attempt, and at every webhook. */
   id: v.string(),
   type: vEventType,
@@ -24,7 +24,7 @@ export const vEvent = v.object({
   /** JSON. */
   data: v.string(),
 });
-export type Event = Infer<typeof vEvent>;
+export type Event = Infer<typeof vWebhookEvent>;
 
 export const webhookTables = {
   /**
@@ -35,7 +35,7 @@ export const webhookTables = {
   webhooks: defineTable({
     userId: v.string(),
     url: v.string(),
-    /** The signing secret, sealed (`lib/security/seals`). */
+    /** The signing secret, sealed (`lib/seals`). */
     sealedSigning: v.string(),
     /** Why its latest post failed, if it did. */
     problem: v.optional(v.string()),
@@ -45,7 +45,7 @@ export const webhookTables = {
   webhookPosts: defineTable({
     userId: v.string(),
     webhookId: v.id("webhooks"),
-    event: vEvent,
+    event: vWebhookEvent,
     /** Both wait for `dueAt`; `retrying`: its webhook did not take its last post. */
     state: literals("due", "retrying", "delivered", "failed"),
     /** How many attempts have ended. */
@@ -61,25 +61,25 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
     keep: {
       days: 30,
       why: "strangers could fill the disk with receivers that are dead; each is posted to every day",
-      aged: made,
+      aged: indexCreatedBefore,
       ended: ({ problem }) => problem !== undefined,
       stranger: ({ userId }) => userId,
     },
-    ownedBy: { rows: ofUser("by_userId"), section: "webhooks", onDeletion: "go" },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "webhooks", onDeletion: "go" },
     withheld: ["sealedSigning"],
     sealed: {
       envelope: ({ sealedSigning }) => sealedSigning,
-      context: secretSeal,
+      context: getSecretSeal,
       replace: (db, { _id }, sealedSigning) => db.patch("webhooks", _id, { sealedSigning }),
     },
   },
   webhookPosts: {
-    keep: { days: 30, why: "as a card", aged: made },
-    ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
+    keep: { days: 30, why: "as a card", aged: indexCreatedBefore },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
   },
 };
 
 /** The context of a secret's envelope: it opens only for its user and its address. */
-export function secretSeal({ userId, url }: { userId: string; url: string }): SealContext {
+export function getSecretSeal({ userId, url }: { userId: string; url: string }): SealContext {
   return { purpose: "webhook secret", owner: `${userId}\n${url}` };
 }

@@ -1,6 +1,12 @@
 import { erc20Abi, isAddressEqual, parseAbi, type Address } from "viem";
 import { getBalance, readContract } from "viem/actions";
-import { answerOf, chainClient, guarded, unlessReverted, type ChainClient } from "./rpc";
+import {
+  orNullIfNoAnswer,
+  createChainClient,
+  withChainErrors,
+  orNullIfReverted,
+  type ChainClient,
+} from "./rpc";
 
 /** What contracts and accounts tell, by calls that change nothing: balances, price feeds, the swap provider's registry. */
 
@@ -17,19 +23,19 @@ export async function readAccount(
   tokens: readonly Address[],
   feeds: readonly Address[],
 ): Promise<{ native: bigint; tokens: bigint[]; rounds: Rounds }> {
-  const client = chainClient();
-  return guarded(async () => {
+  const client = createChainClient();
+  return withChainErrors(async () => {
     const [native, balances, rounds] = await Promise.all([
       getBalance(client, { address: owner }),
-      Promise.all(tokens.map((token) => heldOf(client, token, owner))),
-      roundsOf(client, feeds),
+      Promise.all(tokens.map((token) => readTokenBalance(client, token, owner))),
+      readFeedRounds(client, feeds),
     ]);
     return { native, tokens: balances, rounds };
   });
 }
 
-/** What an address holds of a token, in its smallest unit. To be called inside `guarded`. */
-export function heldOf(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
+/** What an address holds of a token, in its smallest unit. To be called inside `withChainErrors`. */
+export function readTokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
   const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
   return readContract(client, { address: token, ...balance });
 }
@@ -40,12 +46,12 @@ export function heldOf(client: ChainClient, token: Address, owner: Address): Pro
  */
 export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
   const allowance = { abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
-  return guarded(() => readContract(chainClient(), { address: token, ...allowance }));
+  return withChainErrors(() => readContract(createChainClient(), { address: token, ...allowance }));
 }
 
 /** Latest rounds of feeds, in one call. @throws AppError `upstream` if the chain cannot be reached. */
 export async function readRounds(feeds: readonly Address[], timeoutMs: number): Promise<Rounds> {
-  return guarded(() => roundsOf(chainClient(timeoutMs), feeds));
+  return withChainErrors(() => readFeedRounds(createChainClient(timeoutMs), feeds));
 }
 
 /** Of Chainlink's AggregatorV3Interface. */
@@ -53,10 +59,10 @@ const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
 
-async function roundsOf(client: ChainClient, feeds: readonly Address[]): Promise<Rounds> {
+async function readFeedRounds(client: ChainClient, feeds: readonly Address[]): Promise<Rounds> {
   const rounds = feeds.map(async (address) => {
-    const asked = { address, abi: feedAbi, functionName: "latestRoundData" } as const;
-    const round = await answerOf(readContract(client, asked));
+    const call = { address, abi: feedAbi, functionName: "latestRoundData" } as const;
+    const round = await orNullIfNoAnswer(readContract(client, call));
     return round === null ? null : { answer: round[1], startedAt: round[2], updatedAt: round[3] };
   });
   return Promise.all(rounds);
@@ -80,10 +86,10 @@ const TAKER_SUBMITTED = 2n;
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
 export async function isGenuineSettler(settler: Address): Promise<boolean> {
-  const client = chainClient();
+  const client = createChainClient();
   const registry = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
   const ask = (functionName: "ownerOf" | "prev") =>
-    unlessReverted(readContract(client, { ...registry, functionName }));
-  const [now, before] = await guarded(() => Promise.all([ask("ownerOf"), ask("prev")]));
+    orNullIfReverted(readContract(client, { ...registry, functionName }));
+  const [now, before] = await withChainErrors(() => Promise.all([ask("ownerOf"), ask("prev")]));
   return now !== null && [now, before].some((one) => one !== null && isAddressEqual(one, settler));
 }

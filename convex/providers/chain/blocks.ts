@@ -4,23 +4,23 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
-import { noteHead } from "../../lib/outside/calls";
-import { headTrouble } from "../../lib/outside/head";
-import { unusableFailure } from "../call";
+import { noteHead } from "../../platform/outside/calls";
+import { headTrouble } from "../../platform/outside/head";
+import { unusableAnswerError } from "../call";
 import {
   account,
   bigQuantity,
   bytes,
-  causeOf,
-  chainClient,
-  chainFailure,
-  guarded,
+  findCause,
+  createChainClient,
+  toChainError,
+  withChainErrors,
   hash,
-  hexOf,
+  asHexText,
   isThrottled,
   isTooLarge,
   quantity,
-  refusal,
+  findRefusal,
   requireChain,
   UPSTREAM,
   type ChainClient,
@@ -60,7 +60,13 @@ export type Log = z.output<typeof logShape>;
 export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /** The transfer in a log; none for a token without amounts, whose third topic is an id. */
-export function transferOf({ topics, data, address: token, transactionHash, ...place }: Log): TransferLog[] {
+export function parseTransfer({
+  topics,
+  data,
+  address: token,
+  transactionHash,
+  ...place
+}: Log): TransferLog[] {
   const [event, from, to, id] = topics;
   if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
   if (data.length !== 66) return [];
@@ -74,13 +80,13 @@ function addressIn(topic: string): string {
   return `0x${topic.slice(26)}`;
 }
 
-function topicOf(address: string): Hex {
+function toTopic(address: string): Hex {
   return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
 }
 
 type Range = { first: number; last: number };
 
-/** The transfers of tokens in blocks, in their order. To be called inside `inRanges`. */
+/** The transfers of tokens in blocks, in their order. To be called inside `readInRanges`. */
 async function transferLogs(
   client: ChainClient,
   { first, last }: Range,
@@ -89,9 +95,9 @@ async function transferLogs(
 ): Promise<TransferLog[]> {
   const topics: (Hex | Hex[] | null)[] = [TRANSFER, from, to];
   const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) };
-  const filter = { address: tokens.map(hexOf), topics, ...range };
+  const filter = { address: tokens.map(asHexText), topics, ...range };
   const answer = await client.request({ method: "eth_getLogs", params: [filter] });
-  return transfersIn(z.array(logShape).parse(answer), { first, last }).filter(({ token }) =>
+  return readTransfers(z.array(logShape).parse(answer), { first, last }).filter(({ token }) =>
     tokens.some((one) => one.toLowerCase() === token),
   );
 }
@@ -100,12 +106,15 @@ async function transferLogs(
  * The transfers in logs of these blocks, each once and in their order: a node can tell logs twice, those of dropped
  * blocks, and more than it was asked for.
  */
-function transfersIn(logs: readonly Log[], { first, last }: Range): TransferLog[] {
-  const asked = logs.filter(({ removed, blockNumber: at }) => removed !== true && at >= first && at <= last);
-  const blocks = new Map(asked.map(({ transactionHash, blockHash }) => [transactionHash, blockHash]));
-  if (asked.some((one) => blocks.get(one.transactionHash) !== one.blockHash)) throw unusableFailure(UPSTREAM);
-  return [...new Map(asked.map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()]
-    .flatMap(transferOf)
+function readTransfers(logs: readonly Log[], { first, last }: Range): TransferLog[] {
+  const requestedLogs = logs.filter(
+    ({ removed, blockNumber: at }) => removed !== true && at >= first && at <= last,
+  );
+  const blocks = new Map(requestedLogs.map(({ transactionHash, blockHash }) => [transactionHash, blockHash]));
+  if (requestedLogs.some((one) => blocks.get(one.transactionHash) !== one.blockHash))
+    throw unusableAnswerError(UPSTREAM);
+  return [...new Map(requestedLogs.map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()]
+    .flatMap(parseTransfer)
     .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
 }
 
@@ -114,10 +123,10 @@ function transfersIn(logs: readonly Log[], { first, last }: Range): TransferLog[
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function readHead(): Promise<TimedPlace> {
-  const client = chainClient();
-  return guarded(async () => {
-    const [head] = await Promise.all([placeOf(client, "latest"), requireChain(client)]);
-    if (head === null) throw unusableFailure(UPSTREAM);
+  const client = createChainClient();
+  return withChainErrors(async () => {
+    const [head] = await Promise.all([readBlock(client, "latest"), requireChain(client)]);
+    if (head === null) throw unusableAnswerError(UPSTREAM);
     return head;
   });
 }
@@ -136,9 +145,9 @@ export async function readFreshHead(): Promise<TimedPlace> {
 
 /** The last block that the chain will not drop again. @throws AppError `upstream`, as `readFreshHead` */
 export async function readSafeHead(): Promise<TimedPlace> {
-  const client = chainClient();
-  const [safe] = await Promise.all([guarded(() => placeOf(client, "safe")), readFreshHead()]);
-  if (safe === null) throw unusableFailure(UPSTREAM);
+  const client = createChainClient();
+  const [safe] = await Promise.all([withChainErrors(() => readBlock(client, "safe")), readFreshHead()]);
+  if (safe === null) throw unusableAnswerError(UPSTREAM);
   return safe;
 }
 
@@ -148,8 +157,8 @@ export async function readSafeHead(): Promise<TimedPlace> {
  * @throws AppError `upstream` if the chain cannot be reached.
  */
 export async function readChainState(token: Address, timeoutMs: number) {
-  const client = chainClient(timeoutMs);
-  return guarded(async () => {
+  const client = createChainClient(timeoutMs);
+  return withChainErrors(async () => {
     const [block, supply] = await Promise.all([
       getBlock(client, { blockTag: "latest" }),
       readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
@@ -166,8 +175,8 @@ export async function readChainState(token: Address, timeoutMs: number) {
 
 const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
 
-/** A block of the chain; `null` if it has none of that number. To be called inside `guarded`. */
-export async function placeOf(client: ChainClient, at: number | "latest" | "safe") {
+/** A block of the chain; `null` if it has none of that number. To be called inside `withChainErrors`. */
+export async function readBlock(client: ChainClient, at: number | "latest" | "safe") {
   const params: [Hex | "latest" | "safe", false] = [typeof at === "string" ? at : numberToHex(at), false];
   const answer = await client.request({ method: "eth_getBlockByNumber", params });
   const header = headerShape.nullable().parse(answer);
@@ -178,7 +187,7 @@ export async function placeOf(client: ChainClient, at: number | "latest" | "safe
  * Reads blocks `first` to `last`, both included, in pieces of at most `span`: half as many after a node refuses so many.
  * @throws AppError `upstream` where the node refuses for other reasons, or a single block
  */
-export async function* inRanges<Value>(
+export async function* readInRanges<Value>(
   { first, last, span }: Range & { span: number },
   read: (range: Range) => Promise<Value>,
 ): AsyncGenerator<{ last: number; value: Value }> {
@@ -190,7 +199,7 @@ export async function* inRanges<Value>(
       yield { last: until, value };
       next = until + 1;
     } catch (error) {
-      if (until === next || !isTooMuch(error)) throw chainFailure(error);
+      if (until === next || !isTooMuch(error)) throw toChainError(error);
       size = Math.floor((until - next + 1) / 2);
     }
   }
@@ -202,8 +211,8 @@ export async function* inRanges<Value>(
  */
 function isTooMuch(error: unknown): boolean {
   if (isThrottled(error)) return false;
-  const status = causeOf(error, HttpRequestError)?.status;
-  return isTooLarge(error) || refusal(error) !== null || status === 400 || status === 413;
+  const status = findCause(error, HttpRequestError)?.status;
+  return isTooLarge(error) || findRefusal(error) !== null || status === 400 || status === 413;
 }
 
 /** Blocks per request; half as many after a node refuses. */
@@ -215,7 +224,7 @@ const SPAN = 500;
  * @param transfers In the order of their logs.
  * @param to In lower case.
  */
-export function incoming<One extends { token: string; from: string; to: string; amount: bigint }>(
+export function listIncoming<One extends { token: string; from: string; to: string; amount: bigint }>(
   transfers: readonly One[],
   to: string,
 ): (One & { position: number })[] {
@@ -228,11 +237,11 @@ export function incoming<One extends { token: string; from: string; to: string; 
   );
 }
 
-/** The transfers (`incoming`) to an address in blocks `first` to `last`, range by range. @throws AppError `upstream` */
-export function transfersTo(to: Address, first: number, last: number) {
-  const client = chainClient();
-  return inRanges({ first, last, span: SPAN }, async (range) => {
-    const logs = await transferLogs(client, range, [USDC], { to: [topicOf(to)] }).catch((error: unknown) => {
+/** The transfers (`listIncoming`) to an address in blocks `first` to `last`, range by range. @throws AppError `upstream` */
+export function readTransfersTo(to: Address, first: number, last: number) {
+  const client = createChainClient();
+  return readInRanges({ first, last, span: SPAN }, async (range) => {
+    const logs = await transferLogs(client, range, [USDC], { to: [toTopic(to)] }).catch((error: unknown) => {
       if (range.first < range.last || !isTooMuch(error)) throw error;
       return logsOneByOne(client, range.first);
     });
@@ -243,7 +252,7 @@ export function transfersTo(to: Address, first: number, last: number) {
       if (own === undefined) ofEach.set(one.txHash, [one]);
       else own.push(one);
     }
-    return [...ofEach.values()].flatMap((own) => incoming(own, to.toLowerCase()));
+    return [...ofEach.values()].flatMap((own) => listIncoming(own, to.toLowerCase()));
   });
 }
 
@@ -260,20 +269,23 @@ async function logsOneByOne(client: ChainClient, number: number): Promise<Transf
   const found: Log[] = [];
   for (const txHash of transactionsShape.parse(block).transactions)
     try {
-      const receipt = await client.request({ method: "eth_getTransactionReceipt", params: [hexOf(txHash)] });
+      const receipt = await client.request({
+        method: "eth_getTransactionReceipt",
+        params: [asHexText(txHash)],
+      });
       found.push(...logsShape.parse(receipt).logs);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       log.error("chain.not read", { txHash });
     }
-  return transfersIn(found, { first: number, last: number });
+  return readTransfers(found, { first: number, last: number });
 }
 
 /** Ether that one transaction of a block carries. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
 /** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
-type Wanted = {
+type RequestedCoins = {
   tokens: readonly string[];
   parties: readonly string[];
   /** Wei: blocks in which the balance of an address changes by less are not read. */
@@ -287,20 +299,20 @@ export type Moved = { logs: TransferLog[]; payments: Payment[] };
  * that contracts send one another is in no block's transactions, and not seen.
  * @throws AppError `upstream`
  */
-export function movedIn(
+export function readMovements(
   range: Range & { span: number },
-  wanted: Wanted,
+  wanted: RequestedCoins,
 ): AsyncGenerator<{ last: number; value: Moved }> {
-  const client = chainClient();
-  return inRanges(range, async (piece) => ({
+  const client = createChainClient();
+  return readInRanges(range, async (piece) => ({
     logs: await logsIn(client, piece, wanted),
     payments: await paymentsIn(client, piece, wanted),
   }));
 }
 
 /** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function logsIn(client: ChainClient, range: Range, wanted: Wanted): Promise<TransferLog[]> {
-  const topics = wanted.parties.map(topicOf);
+async function logsIn(client: ChainClient, range: Range, wanted: RequestedCoins): Promise<TransferLog[]> {
+  const topics = wanted.parties.map(toTopic);
   const sides = [{ from: topics }, { to: topics }];
   const answers = await Promise.all(sides.map((one) => transferLogs(client, range, wanted.tokens, one)));
   return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
@@ -309,12 +321,12 @@ async function logsIn(client: ChainClient, range: Range, wanted: Wanted): Promis
 /** The balances of all parties at a block, in one call. */
 type Held = (block: number) => Promise<bigint[]>;
 
-function heldBy(client: ChainClient, parties: readonly string[]): Held {
-  const known = new Map<number, Promise<bigint[]>>();
+function readHeldBy(client: ChainClient, parties: readonly string[]): Held {
+  const balances = new Map<number, Promise<bigint[]>>();
   return (block) => {
-    const at = (one: string) => ({ address: hexOf(one), blockNumber: BigInt(block) });
-    const held = known.get(block) ?? Promise.all(parties.map((one) => getBalance(client, at(one))));
-    known.set(block, held);
+    const at = (one: string) => ({ address: asHexText(one), blockNumber: BigInt(block) });
+    const held = balances.get(block) ?? Promise.all(parties.map((one) => getBalance(client, at(one))));
+    balances.set(block, held);
     return held;
   };
 }
@@ -323,8 +335,8 @@ function heldBy(client: ChainClient, parties: readonly string[]): Held {
 async function paymentsIn(
   client: ChainClient,
   { first, last }: Range,
-  wanted: Wanted,
-  held = heldBy(client, wanted.parties),
+  wanted: RequestedCoins,
+  held = readHeldBy(client, wanted.parties),
 ): Promise<Payment[]> {
   try {
     const [before, after] = await Promise.all([held(first - 1), held(last)]);
@@ -332,9 +344,9 @@ async function paymentsIn(
     if (changes.every((one) => one < wanted.leastEther && -one < wanted.leastEther)) return [];
   } catch (error) {
     // A node that has dropped their state is asked for the blocks themselves.
-    if (refusal(error) === null || isThrottled(error)) throw error;
+    if (findRefusal(error) === null || isThrottled(error)) throw error;
   }
-  if (first === last) return paymentsOf(client, first, wanted.parties);
+  if (first === last) return readPayments(client, first, wanted.parties);
   const middle = Math.floor((first + last) / 2);
   const halves = [
     { first, last: middle },
@@ -347,7 +359,7 @@ const blockShape = z.object({
   transactions: z.array(z.object({ hash, from: account, to: account.nullish(), value: bigQuantity })),
 });
 
-async function paymentsOf(
+async function readPayments(
   client: ChainClient,
   number: number,
   parties: readonly string[],

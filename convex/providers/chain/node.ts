@@ -11,7 +11,7 @@ const AT_ONCE = 20;
 /** Nobody pays this address. */
 const NOBODY = `0x${"0".repeat(24)}00000000000000000000000000000000d0c70b00`;
 
-const asked = (method: string, params: readonly unknown[] = []) => {
+const buildCall = (method: string, params: readonly unknown[] = []) => {
   return { jsonrpc: "2.0", id: 1, method, params };
 };
 const answer = z.object({ result: z.json() });
@@ -28,19 +28,19 @@ export async function probeNode(url: string): Promise<string> {
       return null;
     }
   }
-  const head = await post(asked("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
+  const head = await post(buildCall("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
   if (head === null) return "the node was not reached";
   const hex = (block: number) => `0x${Math.max(0, block).toString(16)}`;
   const range = await largest(RANGES, (blocks) => {
     const range = { fromBlock: hex(head.result - blocks + 1), toBlock: hex(head.result) };
     const filter = { address: USDC, topics: [TRANSFER, null, NOBODY], ...range };
-    return post(asked("eth_getLogs", [filter]), answer);
+    return post(buildCall("eth_getLogs", [filter]), answer);
   });
   const batch = await largest(BATCHES, (size) => {
-    const questions = Array.from({ length: size }, (_, id) => ({ ...asked("eth_chainId"), id }));
+    const questions = Array.from({ length: size }, (_, id) => ({ ...buildCall("eth_chainId"), id }));
     return post(questions, z.array(answer).length(size));
   });
-  const together = Array.from({ length: AT_ONCE }, () => post(asked("eth_chainId"), answer));
+  const together = Array.from({ length: AT_ONCE }, () => post(buildCall("eth_chainId"), answer));
   const served = (await Promise.all(together)).filter((one) => one !== null).length;
   return `logs over ${range} blocks at once, batches of ${batch}, ${served} of ${AT_ONCE} requests at once`;
 }

@@ -8,8 +8,16 @@ import {
   readContract,
 } from "viem/actions";
 import { AppError } from "../../lib/errors";
-import { heldOf } from "./accounts";
-import { answerOf, chainClient, guarded, requireChain, revertOf, type ChainClient, type Revert } from "./rpc";
+import { readTokenBalance } from "./accounts";
+import {
+  orNullIfNoAnswer,
+  createChainClient,
+  withChainErrors,
+  requireChain,
+  findRevert,
+  type ChainClient,
+  type Revert,
+} from "./rpc";
 
 /** What a transaction needs from the chain before it is signed, and what it may pay. */
 
@@ -35,23 +43,23 @@ async function readFees(client: ChainClient): Promise<Fees> {
 }
 
 /** Whether blocks pass fees over: the base fee is above what they pay, or their tip below the usual one. */
-export function areLow({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees, current: Fees): boolean {
+export function hasLowFees({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees, current: Fees): boolean {
   const usual = current.maxPriorityFeePerGas;
   const room = maxFeePerGas - (current.maxFeePerGas - usual) / 2n;
   return room < usual || tip < usual;
 }
 
 /** Fees that replace a transaction with the same nonce; `null` if they would exceed the ceiling. */
-export function raisedFees(earlier: Fees, current: Fees): Fees | null {
-  const raised = (fee: "maxFeePerGas" | "maxPriorityFeePerGas") => {
+export function raiseFees(earlier: Fees, current: Fees): Fees | null {
+  const raiseFee = (fee: "maxFeePerGas" | "maxPriorityFeePerGas") => {
     // Nodes want both fees to be a tenth higher; this leaves room for rounding.
     const least = (earlier[fee] * 125n) / 100n + 1n;
     return current[fee] > least ? current[fee] : least;
   };
-  const maxFeePerGas = raised("maxFeePerGas");
+  const maxFeePerGas = raiseFee("maxFeePerGas");
   return maxFeePerGas > CEILING
     ? null
-    : { maxFeePerGas, maxPriorityFeePerGas: raised("maxPriorityFeePerGas") };
+    : { maxFeePerGas, maxPriorityFeePerGas: raiseFee("maxPriorityFeePerGas") };
 }
 
 export type Preparation = {
@@ -80,12 +88,12 @@ export async function prepareTransaction(
   transaction: Transaction,
   token: Address | null,
 ): Promise<Preparation> {
-  const client = chainClient();
-  return guarded(async () => {
+  const client = createChainClient();
+  return withChainErrors(async () => {
     const [mined, native, held, fees, gas, l1Fee] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       getBalance(client, { address: from }),
-      token === null ? 0n : heldOf(client, token, from),
+      token === null ? 0n : readTokenBalance(client, token, from),
       readFees(client),
       estimate(client, from, transaction),
       readL1Fee(client, transaction.data),
@@ -101,8 +109,8 @@ const FAR_ABOVE =
 
 /** The current fees, and what the chain takes now for the L1 data of a call, in wei. @throws AppError `upstream` */
 export async function readMarket(data: Hex): Promise<{ current: Fees; l1Fee: bigint }> {
-  const client = chainClient();
-  return guarded(async () => {
+  const client = createChainClient();
+  return withChainErrors(async () => {
     const [current, l1Fee] = await Promise.all([readFees(client), readL1Fee(client, data)]);
     return { current, l1Fee };
   });
@@ -117,7 +125,7 @@ const oracle = {
 /** By the size of the whole transaction, in bytes. A chain without the oracle charges nothing. */
 async function readL1Fee(client: ChainClient, data: Hex): Promise<bigint> {
   const priced = { functionName: "getL1FeeUpperBound", args: [BigInt(size(data) + 120)] } as const;
-  return (await answerOf(readContract(client, { ...oracle, ...priced }))) ?? 0n;
+  return (await orNullIfNoAnswer(readContract(client, { ...oracle, ...priced }))) ?? 0n;
 }
 
 async function estimate(
@@ -128,7 +136,7 @@ async function estimate(
   try {
     return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
   } catch (error) {
-    const revert = revertOf(error);
+    const revert = findRevert(error);
     if (revert === null) throw error;
     return { kind: "reverts", ...revert };
   }

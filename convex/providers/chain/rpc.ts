@@ -22,12 +22,12 @@ import {
 } from "viem";
 import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { setting } from "../../lib/env";
+import { getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
-import { deadlines } from "../../lib/outside/deadlines";
-import { noteCall } from "../../lib/outside/calls";
-import { isAbort, isOutage, noAnswer, statusFailure, unusableFailure } from "../call";
+import { deadlines } from "../../platform/outside/deadlines";
+import { noteCall } from "../../platform/outside/calls";
+import { isAbort, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
 import { NotKnownYet } from "./notKnownYet";
 
 /**
@@ -62,15 +62,15 @@ const AGAIN = {
  * caller, and an answer above ten megabytes, which viem refuses whole, would fail all who share its request.
  * @param timeoutMs Of one HTTP request.
  */
-export function chainClient(timeoutMs = deadlines.chain): ChainClient {
+export function createChainClient(timeoutMs = deadlines.chain): ChainClient {
   const options = {
     retryCount: 0,
-    // The deadlines are our own, in real time: see `lib/outside/deadlines`.
+    // The deadlines are our own, in real time: see `platform/outside/deadlines`.
     timeout: 0,
     fetchFn: (input: string | URL | Request, init?: RequestInit) =>
-      counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
+      noteRequest(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
   };
-  const url = setting("CHAIN_RPC_URL");
+  const url = getSetting("CHAIN_RPC_URL");
   const together = http(url, { ...options, batch: { wait: 0 } });
   const alone = http(url, options);
   // viem joins the requests of one URL and one signal, whoever makes them.
@@ -92,7 +92,7 @@ export function chainClient(timeoutMs = deadlines.chain): ChainClient {
   return createClient({ chain, cacheTime: 0, batch, transport });
 }
 
-async function counted(request: Promise<Response>): Promise<Response> {
+async function noteRequest(request: Promise<Response>): Promise<Response> {
   let response: Response;
   try {
     response = await request;
@@ -110,8 +110,8 @@ async function counted(request: Promise<Response>): Promise<Response> {
 const TOO_OFTEN = /too many requests|rate.?limit|\brate\b|per second|throughput|capacity|quota|daily/i;
 
 export function isThrottled(error: unknown): boolean {
-  const refused = refusal(error);
-  if (refused === null) return causeOf(error, HttpRequestError)?.status === 429;
+  const refused = findRefusal(error);
+  if (refused === null) return findCause(error, HttpRequestError)?.status === 429;
   return refused.code === 429 || TOO_OFTEN.test(refused.details);
 }
 
@@ -119,16 +119,16 @@ export function isThrottled(error: unknown): boolean {
 const NO_BLOCK = /header not found|header for hash not found|unknown block|block not found/i;
 
 function isBehind(error: unknown): boolean {
-  return NO_BLOCK.test(refusal(error)?.details ?? "");
+  return NO_BLOCK.test(findRefusal(error)?.details ?? "");
 }
 
 /** A node's refusal of a request; `null` if it was not reached or did not answer. Its words are never shown. */
-export function refusal(error: unknown): RpcRequestError | null {
-  return causeOf(error, RpcRequestError);
+export function findRefusal(error: unknown): RpcRequestError | null {
+  return findCause(error, RpcRequestError);
 }
 
 /** The error of a class in viem's chain of causes; `null` if there is none. */
-export function causeOf<Cause extends Error>(
+export function findCause<Cause extends Error>(
   error: unknown,
   type: abstract new (...args: never[]) => Cause,
 ): Cause | null {
@@ -138,35 +138,35 @@ export function causeOf<Cause extends Error>(
 
 /** Whether an answer was longer than what is read. */
 export function isTooLarge(error: unknown): boolean {
-  return causeOf(error, ResponseBodyTooLargeError) !== null;
+  return findCause(error, ResponseBodyTooLargeError) !== null;
 }
 
 /** Maps every failure of the node to `AppError("upstream")`: another look may not have it. */
-export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function withChainErrors<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
-    throw chainFailure(error);
+    throw toChainError(error);
   }
 }
 
-export function chainFailure(error: unknown): AppError {
-  return error instanceof AppError ? error : new NotKnownYet("upstream", troubleOf(error).message);
+export function toChainError(error: unknown): AppError {
+  return error instanceof AppError ? error : new NotKnownYet("upstream", classifyTrouble(error).message);
 }
 
-function troubleOf(error: unknown): AppError {
+function classifyTrouble(error: unknown): AppError {
   if (isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null))
-    return noAnswer(UPSTREAM, "timeout");
-  const transport = causeOf(error, HttpRequestError);
+    return noAnswerError(UPSTREAM, "timeout");
+  const transport = findCause(error, HttpRequestError);
   if (transport !== null)
     return transport.status === undefined
-      ? noAnswer(UPSTREAM, "unreachable")
-      : statusFailure(UPSTREAM, transport.status);
-  return refusal(error) === null ? unusableFailure(UPSTREAM) : refused();
+      ? noAnswerError(UPSTREAM, "unreachable")
+      : toStatusError(UPSTREAM, transport.status);
+  return findRefusal(error) === null ? unusableAnswerError(UPSTREAM) : nodeRefusalError();
 }
 
 /** A node refuses a request for reasons of its own. */
-export function refused(): AppError {
+export function nodeRefusalError(): AppError {
   return new AppError("upstream", `${UPSTREAM} refused a request`);
 }
 
@@ -204,8 +204,8 @@ const REVERTED =
   /revert|out ?of ?gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
 /** Why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
-export function revertOf(error: unknown): Revert | null {
-  const { code, details, data } = refusal(error) ?? causeOf(error, RawContractError) ?? {};
+export function findRevert(error: unknown): Revert | null {
+  const { code, details, data } = findRefusal(error) ?? findCause(error, RawContractError) ?? {};
   const [word] = REVERTED.exec(details ?? "") ?? [];
   if (code !== 3 && word === undefined) return null;
   const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
@@ -250,26 +250,26 @@ function revertName(data: Hex): string {
 }
 
 /** A contract's answer; `null` if its code reverts. @throws viem's error otherwise */
-export async function unlessReverted<Value>(answer: Promise<Value>): Promise<Value | null> {
+export async function orNullIfReverted<Value>(answer: Promise<Value>): Promise<Value | null> {
   return answer.catch((error: unknown) => {
-    if (revertOf(error) === null) throw error;
+    if (findRevert(error) === null) throw error;
     return null;
   });
 }
 
 /** A contract's answer; `null` if it reverts, or for bytes that are no answer, as those of an address without code. */
-export async function answerOf<Value>(answer: Promise<Value>): Promise<Value | null> {
-  return unlessReverted(answer).catch((error: unknown) => {
+export async function orNullIfNoAnswer<Value>(answer: Promise<Value>): Promise<Value | null> {
+  return orNullIfReverted(answer).catch((error: unknown) => {
     const isBlank =
-      causeOf(error, AbiDecodingZeroDataError) ?? causeOf(error, AbiDecodingDataSizeTooSmallError);
+      findCause(error, AbiDecodingZeroDataError) ?? findCause(error, AbiDecodingDataSizeTooSmallError);
     // Inside of the call, it is the node's answer that is none.
-    if (isBlank === null || causeOf(error, CallExecutionError) !== null) throw error;
+    if (isBlank === null || findCause(error, CallExecutionError) !== null) throw error;
     return null;
   });
 }
 
 /** Text that is known to be hex, as viem wants it. */
-export function hexOf(text: string): Hex {
+export function asHexText(text: string): Hex {
   return `0x${text.slice(2)}`;
 }
 

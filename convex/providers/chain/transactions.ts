@@ -1,25 +1,25 @@
 import type { Address, Hex } from "viem";
 import { getBalance, getBlockNumber, getTransactionCount, sendRawTransaction } from "viem/actions";
 import * as z from "zod";
-import { setting } from "../../lib/env";
-import { messageOf } from "../../lib/errors";
+import { getSetting } from "../../lib/env";
+import { getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
+import { logShape, readBlock, parseTransfer, type TimedPlace, type TransferLog } from "./blocks";
 import {
   account,
   bigQuantity,
-  chainClient,
-  chainFailure,
-  guarded,
+  createChainClient,
+  toChainError,
+  withChainErrors,
   hash,
-  hexOf,
+  asHexText,
   isTooLarge,
   quantity,
-  refusal,
+  findRefusal,
   requireChain,
   type ChainClient,
 } from "./rpc";
-import { authorizationBefore } from "./usdc";
+import { findAuthorizationBefore } from "./usdc";
 
 /** Transactions by their hashes: sends signed ones, which is safe to repeat, and tells what has become of them. */
 
@@ -27,11 +27,12 @@ import { authorizationBefore } from "./usdc";
  * Sends signed bytes to the chain. Never throws, and says nothing: a node refuses what it has already, and whatever it
  * answers, only a receipt tells what has become of them.
  */
-export async function broadcast(raw: Hex): Promise<void> {
+export async function broadcastTransaction(raw: Hex): Promise<void> {
   try {
-    await sendRawTransaction(chainClient(), { serializedTransaction: raw });
+    await sendRawTransaction(createChainClient(), { serializedTransaction: raw });
   } catch (error) {
-    if (refusal(error) === null) log.warn("chain.not broadcast", { reason: messageOf(chainFailure(error)) });
+    if (findRefusal(error) === null)
+      log.warn("chain.not broadcast", { reason: getErrorMessage(toChainError(error)) });
   }
 }
 
@@ -56,7 +57,7 @@ type LoggedTransfer = TransferLog & {
   authorization?: string;
 };
 
-type Seen =
+type ObservedTransaction =
   | Mined
   /** A node has it, but no block. */
   | { kind: "pending" }
@@ -89,7 +90,7 @@ const transactionShape = z.object({
 const ANOTHER = "it is another transaction's";
 
 /** Whether a receipt is the one that was asked for, with the logs of its own block, each once: a node can confuse them. */
-function isOf(txHash: string, { logs, transactionHash, blockHash }: Receipt): boolean {
+function isMatchingReceipt(txHash: string, { logs, transactionHash, blockHash }: Receipt): boolean {
   const isOwn = (log: Receipt["logs"][number], i: number) =>
     log.transactionHash === transactionHash &&
     log.blockHash === blockHash &&
@@ -100,16 +101,16 @@ function isOf(txHash: string, { logs, transactionHash, blockHash }: Receipt): bo
 
 /**
  * What a node knows of a transaction, in two round trips. Mined means that the chain's block of that number holds the
- * receipt's hash. To be called inside `guarded`.
+ * receipt's hash. To be called inside `withChainErrors`.
  */
-async function look(client: ChainClient, txHash: string): Promise<Seen> {
+async function readTransactionState(client: ChainClient, txHash: string): Promise<ObservedTransaction> {
   // A missing transaction is polled every half second: viem's own functions would make an error of each answer.
   const [first, second] = await Promise.all([
-    client.request({ method: "eth_getTransactionReceipt", params: [hexOf(txHash)] }),
-    client.request({ method: "eth_getTransactionByHash", params: [hexOf(txHash)] }),
+    client.request({ method: "eth_getTransactionReceipt", params: [asHexText(txHash)] }),
+    client.request({ method: "eth_getTransactionByHash", params: [asHexText(txHash)] }),
   ]);
   const receipt = receiptShape
-    .refine((one) => isOf(txHash, one), ANOTHER)
+    .refine((one) => isMatchingReceipt(txHash, one), ANOTHER)
     .nullable()
     .parse(first);
   const transaction = transactionShape
@@ -117,7 +118,7 @@ async function look(client: ChainClient, txHash: string): Promise<Seen> {
     .nullable()
     .parse(second);
   if (receipt === null) return { kind: transaction === null ? "missing" : "pending" };
-  const block = await placeOf(client, receipt.blockNumber);
+  const block = await readBlock(client, receipt.blockNumber);
   if (block?.hash !== receipt.blockHash || transaction?.blockHash !== block.hash) return { kind: "unsure" };
   const { from, to, value } = transaction;
   const { gasUsed, effectiveGasPrice: price, l1Fee } = receipt;
@@ -135,11 +136,15 @@ async function look(client: ChainClient, txHash: string): Promise<Seen> {
 function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
   if (status !== 1) return [];
   return logs.flatMap((log, position) =>
-    transferOf(log).map((one) => ({ ...one, position, ...authorizationBefore(log, logs[position - 1]) })),
+    parseTransfer(log).map((one) => ({
+      ...one,
+      position,
+      ...findAuthorizationBefore(log, logs[position - 1]),
+    })),
   );
 }
 
-export type Standing =
+export type TransactionStatus =
   | Mined
   /** In a node's pool; `mined` of its sender's transactions are mined. */
   | { kind: "pending"; mined: number }
@@ -154,18 +159,22 @@ export type Standing =
  * @param hashes Of all bytes that were signed at its nonce: at most one of them is ever mined.
  * @throws AppError `upstream`
  */
-export async function standingOf(from: Address, nonce: number, hashes: readonly string[]): Promise<Standing> {
-  const client = chainClient();
-  return guarded(async () => {
+export async function getTransactionStatus(
+  from: Address,
+  nonce: number,
+  hashes: readonly string[],
+): Promise<TransactionStatus> {
+  const client = createChainClient();
+  return withChainErrors(async () => {
     const [mined, ...seen] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
-      ...hashes.map((one) => look(client, one)),
+      ...hashes.map((one) => readTransactionState(client, one)),
     ]);
     const found = seen.find((one) => one.kind === "mined") ?? seen.find((one) => one.kind === "unsure");
     if (found !== undefined) return found;
     if (mined > nonce) {
       // No chain drops blocks so far back any more.
-      const [head, back] = [await getBlockNumber(client), BigInt(setting("CONFIRMATIONS"))];
+      const [head, back] = [await getBlockNumber(client), BigInt(getSetting("CONFIRMATIONS"))];
       const blockNumber = head > back ? head - back : 0n;
       const then = await getTransactionCount(client, { address: from, blockNumber });
       return then > nonce ? { kind: "used", mined: then } : { kind: "unsure" };
@@ -176,7 +185,7 @@ export async function standingOf(from: Address, nonce: number, hashes: readonly 
 
 /** How many of an account's transactions are mined. @throws AppError `upstream` */
 export async function readMined(address: Address): Promise<number> {
-  return guarded(() => getTransactionCount(chainClient(), { address, blockTag: "latest" }));
+  return withChainErrors(() => getTransactionCount(createChainClient(), { address, blockTag: "latest" }));
 }
 
 /**
@@ -184,13 +193,13 @@ export async function readMined(address: Address): Promise<number> {
  * than one transaction in that block: their effects cannot be separated.
  * @throws AppError `upstream`, also if the node no longer has the block's state.
  */
-export async function gainedIn(blockNumber: number, address: Address): Promise<bigint | null> {
-  const client = chainClient();
+export async function getGainInBlock(blockNumber: number, address: Address): Promise<bigint | null> {
+  const client = createChainClient();
   const at = (block: number) => {
     const place = { address, blockNumber: BigInt(block) };
     return Promise.all([getBalance(client, place), getTransactionCount(client, place)]);
   };
-  return guarded(async () => {
+  return withChainErrors(async () => {
     const [after, before] = await Promise.all([at(blockNumber), at(blockNumber - 1)]);
     return after[1] - before[1] > 1 ? null : after[0] - before[0];
   });
@@ -200,13 +209,13 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
  * A transaction as the chain has it now. An answer longer than what is read hides no other: it is a client's own.
  * @throws AppError `upstream`, also if the RPC serves another chain.
  */
-export async function readTransaction(txHash: string): Promise<Seen | { kind: "too large" }> {
-  const client = chainClient();
+export async function readTransaction(txHash: string): Promise<ObservedTransaction | { kind: "too large" }> {
+  const client = createChainClient();
   try {
-    const [seen] = await Promise.all([look(client, txHash), requireChain(client)]);
+    const [seen] = await Promise.all([readTransactionState(client, txHash), requireChain(client)]);
     return seen;
   } catch (error) {
     if (isTooLarge(error)) return { kind: "too large" };
-    throw chainFailure(error);
+    throw toChainError(error);
   }
 }

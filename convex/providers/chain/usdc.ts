@@ -12,8 +12,8 @@ import {
 } from "viem";
 import { call, getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
-import { inRanges, type Log } from "./blocks";
-import { chainClient, guarded, hexOf, unlessReverted } from "./rpc";
+import { readInRanges, type Log } from "./blocks";
+import { createChainClient, withChainErrors, asHexText, orNullIfReverted } from "./rpc";
 
 /** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
 
@@ -39,7 +39,7 @@ const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
 const usdc = { address: USDC, abi: usdcAbi } as const;
 
 /** The nonce of the authorization that the contract logs right before its transfer. */
-export function authorizationBefore(transfer: Log, before: Log | undefined): { authorization?: string } {
+export function findAuthorizationBefore(transfer: Log, before: Log | undefined): { authorization?: string } {
   const [event, authorizer, nonce] = before?.topics ?? [];
   const isOurs = before?.address === USDC.toLowerCase() && transfer.address === before.address;
   if (!isOurs || event !== AUTHORIZATION_USED || nonce === undefined) return {};
@@ -47,29 +47,29 @@ export function authorizationBefore(transfer: Log, before: Log | undefined): { a
 }
 
 /** A payment that its payer has signed, as x402 writes it: hex in lower case, and digits. */
-export type Authorization = Record<
+export type SignedAuthorization = Record<
   "from" | "to" | "value" | "validAfter" | "validBefore" | "nonce" | "signature",
   string
 >;
 /** What names an authorization. */
-type Named = Pick<Authorization, "from" | "nonce">;
+type NamedAuthorization = Pick<SignedAuthorization, "from" | "nonce">;
 
 /** Whether its payer has signed an authorization, whatever else stands in its way. @throws AppError `upstream` */
-export function isSignedByPayer(one: Authorization): Promise<boolean> {
+export function isSignedByPayer(one: SignedAuthorization): Promise<boolean> {
   const hash = hashTypedData({
     domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
     types: { TransferWithAuthorization: SIGNED },
     primaryType: "TransferWithAuthorization",
     message: {
-      from: hexOf(one.from),
-      to: hexOf(one.to),
+      from: asHexText(one.from),
+      to: asHexText(one.to),
       value: BigInt(one.value),
       validAfter: BigInt(one.validAfter),
       validBefore: BigInt(one.validBefore),
-      nonce: hexOf(one.nonce),
+      nonce: asHexText(one.nonce),
     },
   });
-  return signedBy(one.from, hash, one.signature);
+  return isSignedBy(one.from, hash, one.signature);
 }
 
 const SIGNED = parseAbiParameters(
@@ -77,14 +77,21 @@ const SIGNED = parseAbiParameters(
 );
 
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
-export function authorizationCall(one: Authorization): { to: Address; data: Hex; value: bigint } {
+export function buildAuthorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
   const [value, validAfter, validBefore] = [
     BigInt(one.value),
     BigInt(one.validAfter),
     BigInt(one.validBefore),
   ];
-  const terms = [hexOf(one.from), hexOf(one.to), value, validAfter, validBefore, hexOf(one.nonce)] as const;
-  const args = [...terms, unwrapped(one.signature)] as const;
+  const terms = [
+    asHexText(one.from),
+    asHexText(one.to),
+    value,
+    validAfter,
+    validBefore,
+    asHexText(one.nonce),
+  ] as const;
+  const args = [...terms, unwrapSignature(one.signature)] as const;
   const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
   return { to: USDC, data, value: 0n };
 }
@@ -94,10 +101,12 @@ export function authorizationCall(one: Authorization): { to: Address; data: Hex;
  * seconds.
  * @throws AppError `upstream`
  */
-export async function readAuthorization(one: Named): Promise<{ used: boolean; balance: bigint; at: bigint }> {
-  const client = chainClient();
-  const [from, nonce] = [hexOf(one.from), hexOf(one.nonce)];
-  return guarded(async () => {
+export async function readAuthorization(
+  one: NamedAuthorization,
+): Promise<{ used: boolean; balance: bigint; at: bigint }> {
+  const client = createChainClient();
+  const [from, nonce] = [asHexText(one.from), asHexText(one.nonce)];
+  return withChainErrors(async () => {
     // All of one block: another node behind the same address may lag, and would show as unused what that time has ended.
     const { timestamp: at, number: blockNumber } = await getBlock(client, { blockTag: "latest" });
     const [used, balance] = await Promise.all([
@@ -113,14 +122,17 @@ export async function readAuthorization(one: Named): Promise<{ used: boolean; ba
  * @param sinceMs The earliest time of its use, epoch ms; the search goes back a week at most.
  * @throws AppError `upstream`
  */
-export async function findAuthorizationUse(one: Named, sinceMs = Date.now()): Promise<Hex | null> {
-  const client = chainClient();
-  const args = { authorizer: hexOf(one.from), nonce: hexOf(one.nonce) };
-  return guarded(async () => {
+export async function findAuthorizationUse(
+  one: NamedAuthorization,
+  sinceMs = Date.now(),
+): Promise<Hex | null> {
+  const client = createChainClient();
+  const args = { authorizer: asHexText(one.from), nonce: asHexText(one.nonce) };
+  return withChainErrors(async () => {
     const last = Number(await getBlockNumber(client));
     const age = Math.ceil(Math.max(0, Date.now() - sinceMs) / BLOCK_MS);
     const first = Math.max(0, last - Math.min(age + LOOK_BACK_BLOCKS, DEEPEST));
-    const pieces = inRanges({ first, last, span: LOOK_BACK_BLOCKS }, (range) => {
+    const pieces = readInRanges({ first, last, span: LOOK_BACK_BLOCKS }, (range) => {
       const [fromBlock, toBlock] = [BigInt(range.first), BigInt(range.last)];
       return getLogs(client, { address: USDC, event: authorizationUsed, args, fromBlock, toBlock });
     });
@@ -133,8 +145,8 @@ export async function findAuthorizationUse(one: Named, sinceMs = Date.now()): Pr
 }
 
 /** A signature without the wrapper of a wallet that was made after it was signed (ERC-6492): its own call is never made. */
-function unwrapped(signature: string): Hex {
-  const hex = hexOf(signature);
+function unwrapSignature(signature: string): Hex {
+  const hex = asHexText(signature);
   return hex.endsWith(WRAPPED) ? parseErc6492Signature(hex).signature : hex;
 }
 
@@ -150,13 +162,13 @@ const VALIDATION_GAS = 1_000_000n;
  * deployed contract.
  * @throws AppError `upstream`: viem's own function takes a node that does not answer for a wrong signature
  */
-export async function signedBy(owner: string, hash: Hex, signed: string): Promise<boolean> {
-  const [address, signature] = [hexOf(owner), unwrapped(signed)];
+export async function isSignedBy(owner: string, hash: Hex, signed: string): Promise<boolean> {
+  const [address, signature] = [asHexText(owner), unwrapSignature(signed)];
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   if (signer !== null && isAddressEqual(signer, address)) return true;
   const args = [hash, signature] as const;
   const data = encodeFunctionData({ abi: walletAbi, functionName: "isValidSignature", args });
   const asked = { to: address, data, gas: VALIDATION_GAS };
-  const answer = await guarded(() => unlessReverted(call(chainClient(), asked)));
+  const answer = await withChainErrors(() => orNullIfReverted(call(createChainClient(), asked)));
   return answer?.data?.length === 66 && answer.data.startsWith(VALID);
 }

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
-import { lazy } from "../../lib/lazy";
-import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../lib/publicSources";
-import { iso, SECOND } from "../../lib/time";
-import { rowsOf } from "../call";
-import { askPublic, decimal as signed, isLive, type Turns } from "./publicData";
+import { once } from "../../lib/lazy";
+import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../figures/publicSources";
+import { toIso, SECOND } from "../../lib/time";
+import { rowsShape } from "../call";
+import { askPublic, decimal as signed, isLive, type RateLimitTurns } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
@@ -36,25 +36,25 @@ const price = signed.pipe(z.number().positive());
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 type Page = "ticker" | "stats" | "candles" | "book?level=2";
-const pathOf = (symbol: string, page: Page) => `/products/${encodeURIComponent(symbol)}-USD/${page}`;
+const buildPath = (symbol: string, page: Page) => `/products/${encodeURIComponent(symbol)}-USD/${page}`;
 
 /** The public address of the same figures, wherever the request was really sent. */
-export const coinbasePage = (symbol: string, page: Page): string =>
-  SOURCE_ADDRESSES.coinbase + pathOf(symbol, page);
+export const getCoinbasePage = (symbol: string, page: Page): string =>
+  SOURCE_ADDRESSES.coinbase + buildPath(symbol, page);
 
-const ask = <Shape extends z.ZodType>(turns: Turns, path: string, shape: Shape, timeoutMs: number) =>
+const ask = <Shape extends z.ZodType>(turns: RateLimitTurns, path: string, shape: Shape, timeoutMs: number) =>
   askPublic(turns, "coinbase", { path, shape, absence: 404 }, timeoutMs);
 
-const tickerShape = lazy(() => z.object({ price, time }));
+const tickerShape = once(() => z.object({ price, time }));
 
 /** The last trade; `observedAt` in epoch ms. @throws AppError `not_found`; `upstream`, also when it is old */
-export async function askTrade(turns: Turns, symbol: string, timeoutMs: number) {
-  const trade = await ask(turns, pathOf(symbol, "ticker"), tickerShape(), timeoutMs);
-  if (!isLive(trade.time)) throw standing(symbol, "upstream");
+export async function askTrade(turns: RateLimitTurns, symbol: string, timeoutMs: number) {
+  const trade = await ask(turns, buildPath(symbol, "ticker"), tickerShape(), timeoutMs);
+  if (!isLive(trade.time)) throw haltedMarketError(symbol, "upstream");
   return { usd: trade.price, observedAt: trade.time };
 }
 
-const dayShape = lazy(() =>
+const dayShape = once(() =>
   z.object({ open: decimal, high: decimal, low: decimal, last: decimal, volume: decimal }),
 );
 
@@ -62,27 +62,27 @@ const dayShape = lazy(() =>
  * The last day: `open` is a day ago, `volume` in coins.
  * @throws AppError `not_found` if it does not list the coin, or nobody trades it; `upstream`
  */
-export async function askDay(turns: Turns, symbol: string, timeoutMs: number) {
-  const day = await ask(turns, pathOf(symbol, "stats"), dayShape(), timeoutMs);
+export async function askDay(turns: RateLimitTurns, symbol: string, timeoutMs: number) {
+  const day = await ask(turns, buildPath(symbol, "stats"), dayShape(), timeoutMs);
   const isTraded = Math.min(day.open, day.low, day.high) > 0 && day.volume * day.last >= LEAST_TRADED;
-  if (!isTraded) throw standing(symbol, "not_found");
+  if (!isTraded) throw haltedMarketError(symbol, "not_found");
   return day;
 }
 
-const standing = (symbol: string, code: "not_found" | "upstream") =>
+const haltedMarketError = (symbol: string, code: "not_found" | "upstream") =>
   new AppError(code, `${SOURCE_NAMES.coinbase}'s market of ${symbol} stands still`);
 
-const bookShape = lazy(() => {
+const bookShape = once(() => {
   const level = z.tuple([price, decimal]).rest(z.unknown());
-  return z.object({ bids: rowsOf(level), asks: rowsOf(level), time });
+  return z.object({ bids: rowsShape(level), asks: rowsShape(level), time });
 });
 
 /**
  * USD of the orders within a share of the middle price, as far as one answer reaches, and the spread in basis points.
  * @throws AppError `not_found`; `upstream`, also when the book does not reach so far
  */
-export async function askDepth(turns: Turns, symbol: string, share: number, timeoutMs: number) {
-  const { bids, asks, ...book } = await ask(turns, pathOf(symbol, "book?level=2"), bookShape(), timeoutMs);
+export async function askDepth(turns: RateLimitTurns, symbol: string, share: number, timeoutMs: number) {
+  const { bids, asks, ...book } = await ask(turns, buildPath(symbol, "book?level=2"), bookShape(), timeoutMs);
   const [bestBid = 0, lastBid = Infinity] = [bids[0]?.[0], bids.at(-1)?.[0]];
   const [bestAsk = 0, lastAsk = 0] = [asks[0]?.[0], asks.at(-1)?.[0]];
   const middle = (bestBid + bestAsk) / 2;
@@ -100,10 +100,10 @@ export async function askDepth(turns: Turns, symbol: string, share: number, time
   };
 }
 
-const candlesShape = lazy(() => {
+const candlesShape = once(() => {
   const figure = z.number();
   const row = z.tuple([z.int().positive(), figure, figure, figure, figure, figure]).rest(z.unknown());
-  return rowsOf(
+  return rowsShape(
     row
       .transform(([at, low, high, open, close, volume]): Candle => {
         return { openedAt: at * SECOND, open, high, low, close, volume };
@@ -117,7 +117,7 @@ const candlesShape = lazy(() => {
 
 /** Closed candles of a range, oldest first. @param timeoutMs For each answer. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
-  turns: Turns,
+  turns: RateLimitTurns,
   symbol: string,
   { step, from, to }: CandleRange,
   timeoutMs: number,
@@ -127,8 +127,8 @@ export async function askCandles(
   let first = Math.ceil(from / step) * step;
   for (let page = 0; first < end && page < MAX_PAGES; page++) {
     const last = Math.min(first + (PAGE - 1) * step, Math.ceil(end / step) * step - step);
-    const range = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
-    const path = `${pathOf(symbol, "candles")}?${range}`;
+    const range = `granularity=${step / SECOND}&start=${toIso(first)}&end=${toIso(last)}`;
+    const path = `${buildPath(symbol, "candles")}?${range}`;
     const candles = await ask(turns, path, candlesShape(), timeoutMs);
     // Some may be from before the start.
     const [earliest, latest] = [first, last];

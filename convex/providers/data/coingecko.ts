@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { lazy } from "../../lib/lazy";
+import { once } from "../../lib/lazy";
 import { COIN_IDS, isMajor } from "../../lib/money/coins";
-import { rowsOf } from "../call";
-import { askPublic, isLive, type Turns } from "./publicData";
+import { rowsShape } from "../call";
+import { askPublic, isLive, type RateLimitTurns } from "./publicData";
 
 /**
  * CoinGecko's API: the largest coins and the most searched ones. Documents: docs.coingecko.com,
@@ -21,7 +21,7 @@ const symbol = z
   .transform((text) => text.toUpperCase());
 
 /** The page of a coin. */
-export const coinPage = (coin: string): string =>
+export const getCoinPage = (coin: string): string =>
   `https://www.coingecko.com/en/coins/${encodeURIComponent(coin)}`;
 
 /** Whether a coin may use this ticker: a major's is the major's alone. */
@@ -32,7 +32,7 @@ const isItself = (coin: { id: string; symbol: string }): boolean =>
 const wholeUsd = (usd: number): number => (usd < 1 ? usd : Math.round(usd));
 
 /** USD, percent over 24 hours (`null` if there is no price of a day ago), and epoch ms; the first rank is the largest. */
-const rowShape = lazy(() =>
+const rowShape = once(() =>
   z
     .object({
       id,
@@ -60,8 +60,8 @@ const rowShape = lazy(() =>
 );
 
 // Rows of coins that stand still, or are none, are left out; they do not count as malformed.
-const coinsShape = lazy(() =>
-  rowsOf(z.record(z.string(), z.unknown()))
+const coinsShape = once(() =>
+  rowsShape(z.record(z.string(), z.unknown()))
     .transform((rows) => rows.flatMap((row) => rowShape().safeParse(row).data ?? []))
     .refine((coins) => coins.length > 0),
 );
@@ -70,7 +70,7 @@ const coinsShape = lazy(() =>
  * The largest coins by market capitalisation, largest first, one per symbol; with `ids`, these coins.
  * @throws AppError `upstream`
  */
-export async function askCoins(turns: Turns, timeoutMs: number, ids?: readonly string[]) {
+export async function askCoins(turns: RateLimitTurns, timeoutMs: number, ids?: readonly string[]) {
   const which = ids === undefined ? "" : `&ids=${ids.join(",")}`;
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${ASKED}&page=1${which}`;
   const coins = await askPublic(turns, "coingecko", { path, shape: coinsShape() }, timeoutMs);
@@ -79,7 +79,7 @@ export async function askCoins(turns: Turns, timeoutMs: number, ids?: readonly s
     .filter((coin, index, all) => all.findIndex((one) => one.symbol === coin.symbol) === index);
 }
 
-const trendingShape = lazy(() => {
+const trendingShape = once(() => {
   const change = z.object({ price_change_percentage_24h: z.object({ usd: z.number().nullish() }).nullish() });
   const row = z.object({
     item: z.object({ id, symbol, name: z.string().min(1).max(100), data: change.nullish() }),
@@ -97,7 +97,7 @@ const trendingShape = lazy(() => {
 });
 
 /** The coins most searched for on CoinGecko in the last hours, place 1 the most searched. @throws AppError `upstream` */
-export async function askTrending(turns: Turns, timeoutMs: number) {
+export async function askTrending(turns: RateLimitTurns, timeoutMs: number) {
   const request = { path: "/api/v3/search/trending", shape: trendingShape() };
   return (await askPublic(turns, "coingecko", request, timeoutMs)).coins.filter(isItself);
 }

@@ -1,14 +1,14 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import * as z from "zod";
-import { line } from "../../lib/answers";
-import { AppError, messageOf } from "../../lib/errors";
-import { lazy } from "../../lib/lazy";
-import { FEEDS, SOURCE_ADDRESSES, type Feed } from "../../lib/publicSources";
+import { shortLine } from "../../lib/answers";
+import { AppError, getErrorMessage } from "../../lib/errors";
+import { once } from "../../lib/lazy";
+import { NEWS_FEEDS, SOURCE_ADDRESSES, type Feed } from "../../figures/publicSources";
 import { isForAssistants } from "../../lib/text/quoted";
 import { withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
-import { rowsOf } from "../call";
-import { askPublic, type Turns } from "./publicData";
+import { rowsShape } from "../call";
+import { askPublic, type RateLimitTurns } from "./publicData";
 
 /**
  * Headlines of news sites that publish them as a feed, in RSS 2.0 (rssboard.org/rss-specification) or Atom (RFC 4287).
@@ -33,11 +33,11 @@ type Headline = {
 };
 
 /** The day's headlines of all sites, newest first. @throws AppError `upstream` if no site answers */
-export async function askHeadlines(turns: Turns, timeoutMs: number): Promise<Headline[]> {
-  const settled = await Promise.allSettled(FEEDS.map((feed) => askFeed(turns, feed, timeoutMs)));
-  const failures = settled.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
-  if (failures.length === settled.length) throw new AppError("upstream", failures.join("; "));
-  return settled
+export async function askHeadlines(turns: RateLimitTurns, timeoutMs: number): Promise<Headline[]> {
+  const results = await Promise.allSettled(NEWS_FEEDS.map((feed) => askFeed(turns, feed, timeoutMs)));
+  const failures = results.flatMap((one) => (one.status === "rejected" ? [getErrorMessage(one.reason)] : []));
+  if (failures.length === results.length) throw new AppError("upstream", failures.join("; "));
+  return results
     .flatMap((one) => (one.status === "fulfilled" ? one.value : []))
     .filter(({ publishedAt }) => publishedAt > Date.now() - DAY)
     .sort((a, b) => b.publishedAt - a.publishedAt)
@@ -46,14 +46,14 @@ export async function askHeadlines(turns: Turns, timeoutMs: number): Promise<Hea
 
 const bare = (title: string) => title.toLowerCase();
 
-const articlesShape = lazy(() =>
+const articlesShape = once(() =>
   z
     .instanceof(XmlElement)
-    .transform((root): unknown[] => entriesIn(root).map(articleOf))
+    .transform((root): unknown[] => entriesIn(root).map(readArticle))
     .pipe(
-      rowsOf(
+      rowsShape(
         z.object({
-          title: line(200),
+          title: shortLine(200),
           url: z.url({ protocol: /^https?$/ }).max(500),
           publishedAt: z
             .string()
@@ -65,11 +65,11 @@ const articlesShape = lazy(() =>
 );
 
 /** The entries of a feed's text that can be used. @throws Error for a text that is no feed */
-export const articlesIn = (text: string) => articlesShape().parse(rootOf(text));
+export const articlesIn = (text: string) => articlesShape().parse(parseRoot(text));
 
 /** The current entries of a site's feed. @throws AppError `upstream` */
-export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Promise<Headline[]> {
-  const request = { path: PATHS[source], read: rootOf, shape: articlesShape() };
+export async function askFeed(turns: RateLimitTurns, source: Feed, timeoutMs: number): Promise<Headline[]> {
+  const request = { path: PATHS[source], read: parseRoot, shape: articlesShape() };
   const articles = await askPublic(turns, source, request, timeoutMs);
   const domain = new URL(SOURCE_ADDRESSES[source]).hostname.replace(/^www\./, "");
   return articles
@@ -82,7 +82,7 @@ const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
 const BARE = /&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w{1,32});)/gi;
 
 /** A feed that is not well-formed is read entry by entry. Entities that only HTML knows stay as they are. @throws XmlError */
-function rootOf(text: string): XmlElement | null {
+function parseRoot(text: string): XmlElement | null {
   const safe = sectionsAsText(text.trimStart().replace(FORBIDDEN, ""));
   try {
     return elementIn(safe);
@@ -140,7 +140,7 @@ const MAX_DEPTH = 4;
 
 /** The entries of a feed in any format. */
 function entriesIn(within: XmlElement, depth = 0): XmlElement[] {
-  return childrenOf(within).flatMap((child) =>
+  return listChildren(within).flatMap((child) =>
     child.name === "item" || child.name === "entry"
       ? [child]
       : depth < MAX_DEPTH
@@ -149,21 +149,21 @@ function entriesIn(within: XmlElement, depth = 0): XmlElement[] {
   );
 }
 
-function childrenOf(within: XmlElement): XmlElement[] {
+function listChildren(within: XmlElement): XmlElement[] {
   return within.children.filter((child) => child instanceof XmlElement);
 }
 
 /** An article in either format. */
-function articleOf(article: XmlElement): Record<string, string | undefined> {
-  const parts = childrenOf(article);
-  const textOf = (...names: string[]) =>
+function readArticle(article: XmlElement): Record<string, string | undefined> {
+  const parts = listChildren(article);
+  const readText = (...names: string[]) =>
     names.flatMap((name) => parts.find((part) => part.name === name)?.text.trim() || [])[0];
   const links = parts.filter(({ name }) => name === "link");
   const link = links.find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
   return {
     // As often encoded twice as once.
-    title: withoutTags(withoutEntities(textOf("title") ?? "")),
+    title: withoutTags(withoutEntities(readText("title") ?? "")),
     url: link?.attributes["href"] ?? link?.text.trim(),
-    publishedAt: textOf("pubDate", "published", "dc:date", "updated"),
+    publishedAt: readText("pubDate", "published", "dc:date", "updated"),
   };
 }

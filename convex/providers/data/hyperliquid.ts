@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { lazy } from "../../lib/lazy";
-import { rowsOf } from "../call";
-import { askPublic, decimal, type Turns } from "./publicData";
+import { once } from "../../lib/lazy";
+import { rowsShape } from "../call";
+import { askPublic, decimal, type RateLimitTurns } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io,
@@ -10,7 +10,7 @@ import { askPublic, decimal, type Turns } from "./publicData";
  * coins.
  */
 
-const perpetualsShape = lazy(() => {
+const perpetualsShape = once(() => {
   const market = z.object({ name: z.string(), isDelisted: z.boolean().default(false) });
   const context = z.object({
     funding: decimal,
@@ -21,7 +21,7 @@ const perpetualsShape = lazy(() => {
     .tuple([z.object({ universe: z.array(z.unknown()) }), z.array(z.unknown())])
     .refine(([{ universe }, contexts]) => universe.length === contexts.length)
     .transform(([{ universe }, contexts]): unknown[] => universe.map((one, index) => [one, contexts[index]]))
-    .pipe(rowsOf(z.tuple([market, context])));
+    .pipe(rowsShape(z.tuple([market, context])));
 });
 
 /**
@@ -29,7 +29,7 @@ const perpetualsShape = lazy(() => {
  * `openInterest` in USD at the mark price.
  * @throws AppError `upstream`
  */
-export async function askPerpetuals(turns: Turns, timeoutMs: number) {
+export async function askPerpetuals(turns: RateLimitTurns, timeoutMs: number) {
   const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
   const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
   return markets

@@ -1,10 +1,18 @@
 import * as z from "zod";
-import { optional, siteUrl } from "../../lib/env";
+import { getOptional, getSiteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import type { WaitTurn } from "../../lib/outside/sourceTurns";
-import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
+import type { WaitTurn } from "../../platform/outside/sourceTurns";
+import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../figures/publicSources";
 import { MINUTE } from "../../lib/time";
-import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Answer } from "../call";
+import {
+  requireAnswer,
+  askProvider,
+  parseShape,
+  isSuccess,
+  buildJsonPost,
+  toStatusError,
+  type Answer,
+} from "../call";
 
 /**
  * What the public sources of data have in common: a user agent that names the operator, a limit per source, and no need
@@ -23,8 +31,8 @@ export type PublicRequest<Shape extends z.ZodType> = {
   absence?: number;
 };
 
-/** What observes the sources' limits (`turnsOf`); `null` for a price, of which there is one a minute. */
-export type Turns = WaitTurn | null;
+/** What observes the sources' limits (`limitSourceRate`); `null` for a price, of which there is one a minute. */
+export type RateLimitTurns = WaitTurn | null;
 
 /** A number as exchanges write it: in a string. */
 export const decimal = z
@@ -47,7 +55,7 @@ export function isLive(observedAt: number): boolean {
  * @throws AppError `not_found` if the source does not have it, otherwise `upstream`; both name the source.
  */
 export async function askPublic<Shape extends z.ZodType>(
-  turns: Turns,
+  turns: RateLimitTurns,
   source: PublicSource,
   { path, body, read: parse, shape, absence }: PublicRequest<Shape>,
   timeoutMs: number,
@@ -55,38 +63,41 @@ export async function askPublic<Shape extends z.ZodType>(
   const name = SOURCE_NAMES[source];
   if (turns !== null && !(await turns(source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
-  const { base, request, isKeyed } = requestOf(source, body);
+  const { base, request, isKeyed } = buildRequest(source, body);
   // Whatever it refuses, it refuses this service; and an answer of another shape is none.
   const isFailed = (one: Answer) =>
     one.status !== absence && !(isSuccess(one) && shape.safeParse(one.body).success);
-  const answer = answered(name, await askProvider(source, base + path, request, timeoutMs, parse, isFailed));
+  const answer = requireAnswer(
+    name,
+    await askProvider(source, base + path, request, timeoutMs, parse, isFailed),
+  );
   if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
-  if (isSuccess(answer)) return inShape(name, answer.body, shape);
+  if (isSuccess(answer)) return parseShape(name, answer.body, shape);
   const isBlocked = !isKeyed && (answer.status === 401 || answer.status === 403);
-  throw statusFailure(name, answer.status, isBlocked ? "address" : answer.refusal);
+  throw toStatusError(name, answer.status, isBlocked ? "address" : answer.refusal);
 }
 
 /** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
 function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
-  const [, plan = "demo", key] = /^(?:(pro|demo):)?(.+)$/.exec(optional("COINGECKO_API_KEY") ?? "") ?? [];
+  const [, plan = "demo", key] = /^(?:(pro|demo):)?(.+)$/.exec(getOptional("COINGECKO_API_KEY") ?? "") ?? [];
   return key === undefined ? null : { key, plan: plan === "pro" ? "pro" : "demo" };
 }
 
 /** The user agent links to the operator of the deployment, as operators of public services ask. */
-function requestOf(
+function buildRequest(
   source: PublicSource,
   body: unknown,
 ): { base: string; request: RequestInit; isKeyed: boolean } {
   const plan = source === "coingecko" ? coingeckoPlan() : null;
   // CoinGecko's paid plans have an address of their own.
-  const own = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
+  const base = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
   const headers = {
     Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
     ...(plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key }),
-    "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
+    "User-Agent": `market-research-service/1 (+${getSiteUrl()}/docs)`,
   };
   // Where no key is sent, a source may have moved.
   const redirect = plan === null ? "follow" : "error";
-  const request = { redirect, ...(body === undefined ? { headers } : postJson(body, headers)) } as const;
-  return { base: optional("EVIDENCE_API_URL") ?? own, request, isKeyed: plan !== null };
+  const request = { redirect, ...(body === undefined ? { headers } : buildJsonPost(body, headers)) } as const;
+  return { base: getOptional("EVIDENCE_API_URL") ?? base, request, isKeyed: plan !== null };
 }

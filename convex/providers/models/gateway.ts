@@ -1,28 +1,28 @@
 import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { optional, required, setting } from "../../lib/env";
+import { getOptional, getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import type { Payer } from "../../lib/limits/callers";
-import { completionCost, dearestCompletion, noteCost } from "../../lib/limits/budget";
-import { afterwards, noteCall } from "../../lib/outside/calls";
-import { deadlines } from "../../lib/outside/deadlines";
-import { sha256Hex } from "../../lib/security/crypto";
+import type { BillingSubject } from "../../platform/limits/callers";
+import { getCompletionCost, maxCompletionCost, noteCost } from "../../platform/limits/budget";
+import { runAfterwards, noteCall } from "../../platform/outside/calls";
+import { deadlines } from "../../platform/outside/deadlines";
+import { sha256Hex } from "../../lib/crypto";
 import { asMeant } from "../../lib/text/markup";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
 import {
   isAbort,
   isOutage,
   isTransient,
-  noAnswer,
+  noAnswerError,
   pauseIn,
   refusalIn,
-  statusFailure,
-  textOf,
-  unusableFailure,
+  toStatusError,
+  readText,
+  unusableAnswerError,
   type Refusal,
 } from "../call";
-import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
+import { findBlamedField, parseResponseBody, extractRejectedAnswer, type ModelOutcome } from "./wire";
 
 /**
  * The LLM gateway: OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference). The client sends;
@@ -30,10 +30,10 @@ import { blamed, readBody, rejectedAnswer, type Outcome } from "./wire";
  */
 const UPSTREAM = "The LLM gateway";
 
-export type Message = { role: "system" | "user" | "assistant"; content: string };
+export type PromptMessage = { role: "system" | "user" | "assistant"; content: string };
 
 export type Prompt = {
-  messages: Message[];
+  messages: PromptMessage[];
   /** A schema beside the prompt. */
   format?: OpenAI.ResponseFormatJSONSchema;
   /** The longest answer, in tokens; one that needs more gets twice the room, once, and one that is only thought far more. */
@@ -46,7 +46,7 @@ export type Prompt = {
   timeoutMs: number;
   /** How many attempts a transient failure may take in all; 1 if a caller waits. */
   attempts: number;
-  payer: Payer;
+  billTo: BillingSubject;
 };
 
 export type Completion = {
@@ -67,9 +67,9 @@ export type Completion = {
  * twice.
  */
 export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
-  const completion = await ask(ctx, prompt);
+  const completion = await askModel(ctx, prompt);
   if (asMeant(completion.text).trim() === "")
-    throw completion.isRefused ? declined() : unusableFailure(UPSTREAM);
+    throw completion.isRefused ? declinedError() : unusableAnswerError(UPSTREAM);
   return completion;
 }
 
@@ -77,7 +77,7 @@ export async function complete(ctx: ActionCtx | null, prompt: Prompt): Promise<C
  * One complete answer, perhaps empty: if it was cut off, it is requested once more, with more room.
  * @throws AppError `upstream`
  */
-export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
+export async function askModel(ctx: ActionCtx | null, prompt: Prompt): Promise<Completion> {
   const signal = AbortSignal.timeout(prompt.timeoutMs);
   const first = await request(ctx, prompt, signal);
   if (!first.isCut || prompt.isWhole?.(first) === true) return first;
@@ -90,13 +90,13 @@ export async function ask(ctx: ActionCtx | null, prompt: Prompt): Promise<Comple
 }
 
 /** The failure for a model that will not answer. */
-export const declined = () => new AppError("upstream", `${UPSTREAM} declined to answer`);
+export const declinedError = () => new AppError("upstream", `${UPSTREAM} declined to answer`);
 
 /** The answer to the repair turn could not be used either. Recognised by its class within the action that asked. */
 export class UnusableAnswer extends AppError {
   /** @param problem What was wrong with it, naming fields and figures. */
   constructor(readonly problem: string) {
-    const { code, message } = unusableFailure(UPSTREAM).data;
+    const { code, message } = unusableAnswerError(UPSTREAM).data;
     super(code, message);
   }
 }
@@ -143,13 +143,13 @@ const LONGEST_PAUSE_MS = 20 * SECOND;
 /** A caller may wait for so long. */
 const SHORT_PAUSE_MS = 5 * SECOND;
 
-function refused(status: number, words = "", said: number | null = null): Failed {
+function toRefusal(status: number, words = "", said: number | null = null): Failed {
   const about = refusalIn(status, words);
   const pauseMs = said ?? 0;
   const isBlocked = about === "address";
   const passes = (isTransient(status) && about !== "account") || isBlocked;
   return new Failed(
-    statusFailure(UPSTREAM, status, about),
+    toStatusError(UPSTREAM, status, about),
     passes && pauseMs <= LONGEST_PAUSE_MS ? pauseMs : null,
     false,
     { status, words, about },
@@ -162,7 +162,7 @@ const MAX_REFUSALS = 4;
 
 /** Where that is remembered. Another key is another account. */
 function rememberedAt(): string {
-  const of = [setting("LLM_ENDPOINT"), setting("LLM_MODEL"), optional("LLM_GATEWAY_API_KEY") ?? ""];
+  const of = [getSetting("LLM_ENDPOINT"), getSetting("LLM_MODEL"), getOptional("LLM_GATEWAY_API_KEY") ?? ""];
   return `gateway:${sha256Hex(of.join(" "))}`;
 }
 
@@ -170,8 +170,8 @@ function rememberedAt(): string {
  * The parts of a request that a gateway has refused within a day, whether its model thinks, and whether the account was
  * empty within an hour. Outside a deployment nothing is remembered.
  */
-async function rememberedOf(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
-  const kept = (await ctx?.runQuery(internal.lib.cache.answer, { key })) ?? null;
+async function readRemembered(ctx: ActionCtx | null, key: string): Promise<Set<string>> {
+  const kept = (await ctx?.runQuery(internal.platform.cache.readAnswerAt, { key })) ?? null;
   const age = Date.now() - (kept?.fetchedAt ?? 0);
   const parts = kept === null || age > DAY ? [] : kept.body.split("\n").filter((part) => part !== "");
   return new Set(parts.filter((part) => part !== EMPTY || age < HOUR));
@@ -188,39 +188,39 @@ async function request(
   signal: AbortSignal,
   learnt?: string,
 ): Promise<Answer> {
-  const { payer, maxTokens, attempts } = prompt;
+  const { billTo, maxTokens, attempts } = prompt;
   const key = rememberedAt();
-  const left = await rememberedOf(ctx, key);
+  const left = await readRemembered(ctx, key);
   const keep = (parts: Iterable<string>) => {
     const body = [...parts].join("\n");
-    return afterwards(async () => ctx?.runMutation(internal.lib.cache.keep, { key, body }));
+    return runAfterwards(async () => ctx?.runMutation(internal.platform.cache.storeAnswer, { key, body }));
   };
   const before = [...left].join("\n");
   if (left.delete(EMPTY) && prompt.asksAgain !== true) {
     noteCall("llm", true);
-    throw refused(402);
+    throw toRefusal(402);
   }
   if (learnt !== undefined) left.add(learnt);
-  const known = left.size;
+  const sizeBefore = left.size;
   let waits = true;
   for (let attempt = 1; ;) {
     let answer: Answer;
     try {
       answer = await answerTo(prompt, left, signal);
     } catch (error) {
-      const failure = failedBy(error, signal);
+      const failure = toFailed(error, signal);
       const part =
         failure.refusal?.about === "filter"
           ? null
           : refusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
-      if (part !== null && left.size < known + MAX_REFUSALS) {
+      if (part !== null && left.size < sizeBefore + MAX_REFUSALS) {
         left.add(part);
         continue;
       }
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
-      if (failure.isBilled) noteCost(payer, "llm", dearestCompletion(charsOf(prompt), maxTokens));
+      if (failure.isBilled) noteCost(billTo, "llm", maxCompletionCost(countChars(prompt), maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
       if (failure.retryAfterMs === null || isOver) throw failure;
       waits = false;
@@ -229,7 +229,7 @@ async function request(
       continue;
     }
     noteCall("llm", false);
-    noteCost(payer, "llm", answer.micros);
+    noteCost(billTo, "llm", answer.micros);
     if ([...left].join("\n") !== before) await keep(left);
     return answer;
   }
@@ -241,43 +241,44 @@ const PROBED_FOR_MS = 30 * SECOND;
 /** Why the gateway writes nothing at this moment, by a probe of one token of its own; `null` if it answers. */
 export async function findOutage(ctx: ActionCtx): Promise<string | null> {
   const key = "gateway:probe";
-  const kept = await ctx.runQuery(internal.lib.cache.answer, { key });
+  const kept = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key });
   const isFresh = kept !== null && Date.now() - kept.fetchedAt < PROBED_FOR_MS;
   const body = isFresh ? kept.body : await probe(ctx);
-  if (!isFresh) await afterwards(() => ctx.runMutation(internal.lib.cache.keep, { key, body }));
+  if (!isFresh)
+    await runAfterwards(() => ctx.runMutation(internal.platform.cache.storeAnswer, { key, body }));
   return body === "" ? null : body;
 }
 
 /** @returns What is wrong; "" for nothing. A refusal of the question itself is an answer: it says nothing of others. */
 async function probe(ctx: ActionCtx): Promise<string> {
-  const messages: Message[] = [{ role: "user", content: "Say yes." }];
-  const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, payer: "paid" } as const;
+  const messages: PromptMessage[] = [{ role: "user", content: "Say yes." }];
+  const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, billTo: "paid" } as const;
   const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const left = await rememberedOf(ctx, rememberedAt());
-  if (left.has(EMPTY)) return refused(402).data.message;
+  const left = await readRemembered(ctx, rememberedAt());
+  if (left.has(EMPTY)) return toRefusal(402).data.message;
   // One token of thought shows as much as one of an answer.
   left.delete(THINKS);
   try {
     const { micros } = await answerTo(prompt, left, signal);
     noteCall("llm", false);
-    noteCost(prompt.payer, "llm", micros);
+    noteCost(prompt.billTo, "llm", micros);
     return "";
   } catch (error) {
-    const { refusal, data } = failedBy(error, signal);
+    const { refusal, data } = toFailed(error, signal);
     if (refusal?.status === 400 || refusal?.status === 422) return "";
     noteCall("llm", true);
     return data.message;
   }
 }
 
-const charsOf = ({ messages }: Prompt): number =>
+const countChars = ({ messages }: Prompt): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
 function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string>): string | null {
   if (refusal === null) return null;
   const { status, words } = refusal;
-  const part = blamed(words);
+  const part = findBlamedField(words);
   const isRequest = status === 400 || status === 404 || status === 422;
   const canGo = part !== null && !left.has(part) && (part !== "schema" || isFormatted);
   if (canGo && (isRequest || status >= 500)) return part;
@@ -287,11 +288,11 @@ function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string
 /** @param left The parts that the gateway refuses, such as `schema` or `limit 1000`. */
 async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: AbortSignal): Promise<Answer> {
   const { messages, format, maxTokens } = prompt;
-  const asked = setting("LLM_MODEL");
+  const requestedModel = getSetting("LLM_MODEL");
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
   const limit = Math.min(maxTokens + (left.has(THINKS) ? THINKING_TOKENS : 0), ...limits);
   const body = {
-    model: asked,
+    model: requestedModel,
     messages: left.has("system") ? withoutSystem(messages) : messages,
     // The older name: every gateway knows it, and few know the newer one.
     [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
@@ -299,24 +300,24 @@ async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: Abort
     ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
   };
   const response = await client().chat.completions.create(body, { signal }).asResponse();
-  const { text, also, isRefused, model, usage, isCut } = answerIn(
-    readBody(await textOf(response), format !== undefined),
+  const { text, also, isRefused, model, usage, isCut } = readCompletion(
+    parseResponseBody(await readText(response), format !== undefined),
   );
-  const chars = charsOf(prompt);
+  const chars = countChars(prompt);
   return {
     text,
     also,
     isRefused,
-    model: model ?? asked,
+    model: model ?? requestedModel,
     // English has four characters a token.
     tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
     isCut,
-    micros: usage === null ? dearestCompletion(chars, limit) : completionCost(usage),
+    micros: usage === null ? maxCompletionCost(chars, limit) : getCompletionCost(usage),
   };
 }
 
 /** For models that know no system messages. */
-function withoutSystem(messages: readonly Message[]): Message[] {
+function withoutSystem(messages: readonly PromptMessage[]): PromptMessage[] {
   const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
   const [first, ...others] = messages.filter(({ role }) => role !== "system");
   return first === undefined
@@ -324,29 +325,29 @@ function withoutSystem(messages: readonly Message[]): Message[] {
     : [{ ...first, content: [...system, first.content].join("\n\n") }, ...others];
 }
 
-function answerIn(outcome: Outcome): Extract<Outcome, { kind: "answer" }> {
-  const told = (what: string) => new AppError("upstream", `${UPSTREAM} ${what}`);
+function readCompletion(outcome: ModelOutcome): Extract<ModelOutcome, { kind: "answer" }> {
+  const gatewayError = (what: string) => new AppError("upstream", `${UPSTREAM} ${what}`);
   switch (outcome.kind) {
     case "answer":
       return outcome;
     case "failure":
-      throw refused(outcome.status);
+      throw toRefusal(outcome.status);
     case "declined":
-      throw new Failed(declined(), null, true, { status: 200, words: "", about: "filter" });
+      throw new Failed(declinedError(), null, true, { status: 200, words: "", about: "filter" });
     case "page":
-      throw new Failed(told("sent a page in place of an answer"), 0, false, null, true);
+      throw new Failed(gatewayError("sent a page in place of an answer"), 0, false, null, true);
     case "broken":
-      throw new Failed(told("broke off its answer"), 0, true);
+      throw new Failed(gatewayError("broke off its answer"), 0, true);
     case "unreadable":
-      throw new Failed(unusableFailure(UPSTREAM), null, true);
+      throw new Failed(unusableAnswerError(UPSTREAM), null, true);
   }
 }
 
 /** The client without its own deadlines, retries and reading: ours are `signal`, `attempts` and `wire`. */
 function client(): OpenAI {
   return new OpenAI({
-    apiKey: required("LLM_GATEWAY_API_KEY"),
-    baseURL: gatewayBase(setting("LLM_ENDPOINT")),
+    apiKey: getRequired("LLM_GATEWAY_API_KEY"),
+    baseURL: gatewayBase(getSetting("LLM_ENDPOINT")),
     organization: null,
     project: null,
     maxRetries: 0,
@@ -355,9 +356,9 @@ function client(): OpenAI {
       // The key is sent to this address and to no other.
       const response = await fetch(url, { ...init, redirect: "error" });
       if (response.ok) return response;
-      const words = await textOf(response);
-      const written = rejectedAnswer(words);
-      if (written === null) throw refused(response.status, words, pauseIn(response.headers, words));
+      const text = await readText(response);
+      const written = extractRejectedAnswer(text);
+      if (written === null) throw toRefusal(response.status, text, pauseIn(response.headers, text));
       return Response.json({ choices: [{ message: { content: written } }] });
     },
     dangerouslyAllowBrowser: true,
@@ -373,14 +374,15 @@ function gatewayBase(endpoint: string): string {
   return /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint) ? endpoint : `${endpoint}/v1`;
 }
 
-function failedBy(error: unknown, signal: AbortSignal): Failed {
+function toFailed(error: unknown, signal: AbortSignal): Failed {
   // The client wraps what its `fetch` throws.
-  const own = error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : error;
-  if (own instanceof Failed) return own;
-  if (own instanceof AppError) return new Failed(own, null, false);
+  const ownFailure =
+    error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : error;
+  if (ownFailure instanceof Failed) return ownFailure;
+  if (ownFailure instanceof AppError) return new Failed(ownFailure, null, false);
   if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
-    return new Failed(noAnswer(UPSTREAM, "timeout"), null, true);
-  if (error instanceof APIConnectionError) return new Failed(noAnswer(UPSTREAM, "unreachable"), 0, true);
+    return new Failed(noAnswerError(UPSTREAM, "timeout"), null, true);
+  if (error instanceof APIConnectionError) return new Failed(noAnswerError(UPSTREAM, "unreachable"), 0, true);
   // The rest are failures of reading the body, which broke off.
-  return new Failed(unusableFailure(UPSTREAM), 0, true);
+  return new Failed(unusableAnswerError(UPSTREAM), 0, true);
 }

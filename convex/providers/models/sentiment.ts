@@ -1,12 +1,19 @@
 import * as z from "zod";
-import type { Payer } from "../../lib/limits/callers";
-import { noteCost, sentimentCost, USUAL_SENTIMENT_MICROS } from "../../lib/limits/budget";
-import { deadlines } from "../../lib/outside/deadlines";
-import { required, setting } from "../../lib/env";
+import type { BillingSubject } from "../../platform/limits/callers";
+import { noteCost, getSentimentCost, USUAL_SENTIMENT_MICROS } from "../../platform/limits/budget";
+import { deadlines } from "../../platform/outside/deadlines";
+import { getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { DAY, dayOf } from "../../lib/time";
-import { askProvider, bodyOf, isSuccess, postJson, unusableFailure, type Exchange } from "../call";
-import { at, cleaned, contentOf, count, listAt, usageIn } from "./wire";
+import { DAY, toDay } from "../../lib/time";
+import {
+  askProvider,
+  parseBody,
+  isSuccess,
+  buildJsonPost,
+  unusableAnswerError,
+  type Exchange,
+} from "../call";
+import { fieldReader, cleanText, extractText, count, listAt, parseUsage } from "./wire";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
@@ -38,14 +45,14 @@ export type SentimentAnswer = {
  * @throws AppError `upstream` for every failure of the model.
  */
 export async function askSentiment(
-  payer: Payer,
+  billTo: BillingSubject,
   system: string,
   question: string,
   now: number,
 ): Promise<SentimentAnswer> {
-  const key = required("SENTIMENT_API_KEY");
+  const key = getRequired("SENTIMENT_API_KEY");
   const body = {
-    model: setting("SENTIMENT_MODEL"),
+    model: getSetting("SENTIMENT_MODEL"),
     store: false,
     max_output_tokens: MAX_TOKENS,
     reasoning: { effort: "low" },
@@ -55,14 +62,14 @@ export async function askSentiment(
       { role: "system", content: system },
       { role: "user", content: question },
     ],
-    tools: [{ type: "x_search", from_date: dayOf(now - DAY), to_date: dayOf(now) }],
+    tools: [{ type: "x_search", from_date: toDay(now - DAY), to_date: toDay(now) }],
   };
-  const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
+  const url = `${getSetting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
-  const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
-  noteCost(payer, "sentiment", costOf(result));
+  const result = await askProvider("sentiment", url, buildJsonPost(body, headers), deadlines.sentiment);
+  noteCost(billTo, "sentiment", getCallCost(result));
 
-  const answer = bodyOf(UPSTREAM, result, responseShape);
+  const answer = parseBody(UPSTREAM, result, responseShape);
   const { status, output, incomplete_details: incomplete } = answer;
   if (status === "incomplete") {
     const cut = incomplete?.reason === "max_output_tokens";
@@ -70,8 +77,8 @@ export async function askSentiment(
     throw new AppError("upstream", `${UPSTREAM} sent an answer that ${why}`);
   }
   const messages = output.filter(({ type }) => type === "message");
-  const text = cleaned(messages.map(({ content }) => contentOf(content)).join(""));
-  if (text === "") throw unusableFailure(UPSTREAM);
+  const text = cleanText(messages.map(({ content }) => extractText(content)).join(""));
+  if (text === "") throw unusableAnswerError(UPSTREAM);
   const searched = output.some(({ type }) => type === "x_search_call" || type === "custom_tool_call");
   const parts = messages.flatMap((message) => listAt(message, "content"));
   const citations = cites([
@@ -82,18 +89,18 @@ export async function askSentiment(
 }
 
 /** The cost of a call. A refusal costs nothing; after an unreadable or late answer the cost is unknown. */
-function costOf(result: Exchange): number {
+function getCallCost(result: Exchange): number {
   if (result.kind !== "answer") return USUAL_SENTIMENT_MICROS;
   if (!isSuccess(result)) return 0;
-  const usage = at(result.body)("usage");
-  const tokens = usageIn(usage);
+  const usage = fieldReader(result.body)("usage");
+  const tokens = parseUsage(usage);
   return tokens === null
     ? USUAL_SENTIMENT_MICROS
-    : sentimentCost(tokens, count(at(usage)("num_sources_used")) ?? 0);
+    : getSentimentCost(tokens, count(fieldReader(usage)("num_sources_used")) ?? 0);
 }
 
 /** Addresses, as texts or in the `url` of an object. */
 function cites(given: readonly unknown[]): string[] {
-  const urls = given.flatMap((one) => z.url().safeParse(at(one)("url") ?? one).data ?? []);
+  const urls = given.flatMap((one) => z.url().safeParse(fieldReader(one)("url") ?? one).data ?? []);
   return [...new Set(urls)].slice(0, MAX_CITATIONS);
 }

@@ -1,12 +1,19 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { formOf, readAnswer, wireSchema } from "../../lib/answers";
-import { ask, declined, UnusableAnswer, type Completion, type Message, type Prompt } from "./gateway";
+import { describeSchema, parseAnswer, toWireSchema } from "../../lib/answers";
+import {
+  askModel,
+  declinedError,
+  UnusableAnswer,
+  type Completion,
+  type PromptMessage,
+  type Prompt,
+} from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 
 /** A question: a prompt, and the shape of its answer. */
-export type Question<Shape extends z.ZodType> = {
+export type StructuredQuestion<Shape extends z.ZodType> = {
   /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
   name: string;
   /** The form of the answer is added to it. */
@@ -22,7 +29,7 @@ export type Question<Shape extends z.ZodType> = {
 };
 
 /** `timeoutMs` is for one turn (the first answer, then the repair). */
-type Patience = Pick<Prompt, "timeoutMs" | "attempts" | "payer" | "asksAgain">;
+type CallOptions = Pick<Prompt, "timeoutMs" | "attempts" | "billTo" | "asksAgain">;
 
 type Structured<Value> = Completion & { value: Value; repaired: boolean };
 
@@ -38,36 +45,36 @@ const QUOTED = 20_000;
  */
 export async function completeStructured<Shape extends z.ZodType>(
   ctx: ActionCtx | null,
-  question: Question<Shape>,
-  patience: Patience,
+  question: StructuredQuestion<Shape>,
+  patience: CallOptions,
 ): Promise<Structured<z.output<Shape>>> {
   const { name, maxTokens } = question;
-  const schema = wireSchema(question.shape);
+  const schema = toWireSchema(question.shape);
   const format = { type: "json_schema" as const, json_schema: { name, schema, strict: true } };
-  const messages: Message[] = [
-    { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
+  const messages: PromptMessage[] = [
+    { role: "system", content: `${question.system}\n\n${describeSchema(schema)}` },
     { role: "user", content: question.user },
   ];
   const isWhole = (cut: Completion) => endsWhole(cut.text) && check(question, cut).problem === null;
-  const asked = { ...patience, maxTokens, format, isWhole };
-  const first = await ask(ctx, { ...asked, messages });
+  const promptOptions = { ...patience, maxTokens, format, isWhole };
+  const first = await askModel(ctx, { ...promptOptions, messages });
   const checked = check(question, first);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
 
   const repair = [...messages, ...repairTurn(first.text, checked.problem)];
-  const second = await ask(ctx, { ...asked, messages: repair });
+  const second = await askModel(ctx, { ...promptOptions, messages: repair });
   const tokensUsed = first.tokensUsed + second.tokensUsed;
   const rechecked = check(question, second);
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
   const parsed = rechecked.value ?? checked.value;
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
-  if (mended === null && second.isRefused) throw declined();
+  if (mended === null && second.isRefused) throw declinedError();
   if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
 }
 
 /** The unusable answer and what is wrong with it. An empty answer is not quoted: gateways refuse empty turns. */
-function repairTurn(answer: string, problem: string): Message[] {
+function repairTurn(answer: string, problem: string): PromptMessage[] {
   const quoted = answer.slice(0, QUOTED).replace(/\p{Surrogate}/gu, "");
   const content = `That answer cannot be used: ${problem}. Send the whole corrected JSON object and nothing else.`;
   return [
@@ -87,11 +94,11 @@ const endsWhole = (text: string): boolean =>
  * @returns `value` beside a `problem`: the shape was right and only the rules were not met.
  */
 function check<Shape extends z.ZodType>(
-  question: Question<Shape>,
+  question: StructuredQuestion<Shape>,
   { text, also }: Pick<Completion, "text" | "also">,
 ): Checked<z.output<Shape>> {
   const read = (one: string): Checked<z.output<Shape>> => {
-    const reading = readAnswer(question.shape, one, `${question.system}\n${question.user}`);
+    const reading = parseAnswer(question.shape, one, `${question.system}\n${question.user}`);
     if ("problem" in reading) return reading;
     return { problem: question.demands?.(reading.value) ?? null, value: reading.value };
   };

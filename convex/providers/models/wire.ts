@@ -7,7 +7,7 @@ import { isPage, refusalIn } from "../call";
  * outcome out. Only the answer itself decides whether there is one; whatever stands beside it is estimated if it lacks.
  */
 
-export type Outcome =
+export type ModelOutcome =
   | {
       kind: "answer";
       /** Clean: no thoughts, no marks of a model's own format, nothing invisible. Empty if nothing else was sent. */
@@ -38,7 +38,7 @@ export type Outcome =
  * Reads the body of a successful response, whatever its content type says.
  * @param isValue Whether a value was asked for, by a schema: it may stand where prose never does.
  */
-export function readBody(body: string, isValue = false): Outcome {
+export function parseResponseBody(body: string, isValue = false): ModelOutcome {
   const text = body.replace(/^\uFEFF/, "").trim();
   if (isPage(text)) return { kind: "page" };
   if (/^(?:data|event|id|retry)?:/.test(text)) return readStream(text, isValue);
@@ -50,7 +50,7 @@ export function readBody(body: string, isValue = false): Outcome {
   }
 }
 
-/** Halves of a pair stay halves until they are joined: `cleaned` makes the words well-formed. @throws SyntaxError */
+/** Halves of a pair stay halves until they are joined: `cleanText` makes the words well-formed. @throws SyntaxError */
 function parseWhole(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -60,7 +60,7 @@ function parseWhole(text: string): unknown {
 }
 
 /** A stream of events, joined. One that has no end broke off. */
-function readStream(text: string, isValue: boolean): Outcome {
+function readStream(text: string, isValue: boolean): ModelOutcome {
   const joined = { content: "", reasoning: "", refusal: "" };
   const calls = new Map<unknown, string>();
   let end: unknown;
@@ -78,21 +78,21 @@ function readStream(text: string, isValue: boolean): Outcome {
     } catch {
       return { kind: "broken" };
     }
-    const failure = failureIn(chunk);
+    const failure = findFailure(chunk);
     if (failure !== null) return failure;
-    const choice = at(choicesIn(chunk)[0]);
+    const choice = fieldReader(choicesIn(chunk)[0]);
     const part = choice("delta") ?? choice("message");
     if (part !== undefined) wasRead = true;
-    joined.content += contentOf(at(part)("content"));
+    joined.content += extractText(fieldReader(part)("content"));
     joined.reasoning += thoughtsIn(part);
-    joined.refusal += wordsIn(at(part)("refusal"));
+    joined.refusal += wordsIn(fieldReader(part)("refusal"));
     for (const call of listAt(part, "tool_calls")) {
-      const key = at(call)("index") ?? 0;
-      calls.set(key, (calls.get(key) ?? "") + argumentsOf(call));
+      const key = fieldReader(call)("index") ?? 0;
+      calls.set(key, (calls.get(key) ?? "") + parseArguments(call));
     }
     end = choice("finish_reason") ?? end;
-    model = at(chunk)("model") ?? model;
-    usage = at(chunk)("usage") ?? usage;
+    model = fieldReader(chunk)("model") ?? model;
+    usage = fieldReader(chunk)("usage") ?? usage;
   }
   if (!wasRead) return { kind: "unreadable" };
   if (end === undefined && !isWhole) return { kind: "broken" };
@@ -103,7 +103,7 @@ function readStream(text: string, isValue: boolean): Outcome {
 
 /** The choices of a completion in the form of any maker. */
 function choicesIn(body: unknown): unknown[] {
-  const field = at(body);
+  const field = fieldReader(body);
   const choices = [...listAt(body, "choices"), ...listAt(body, "candidates")];
   if (choices.length > 0) return choices;
   const end = field("stop_reason") ?? field("done_reason");
@@ -112,28 +112,28 @@ function choicesIn(body: unknown): unknown[] {
   return typeof message === "object" ? [{ message, finish_reason: end }] : [];
 }
 
-function readCompletion(body: unknown, isValue: boolean): Outcome {
+function readCompletion(body: unknown, isValue: boolean): ModelOutcome {
   if (Array.isArray(body) && body.length === 1) return readCompletion(body[0], isValue);
-  const field = at(body);
+  const field = fieldReader(body);
   const [first] = choicesIn(body);
-  const failure = failureIn(body);
+  const failure = findFailure(body);
   if (failure !== null) return failure;
   if (first === undefined) {
     // Some gateways put the completion into an envelope of their own.
     const inner = field("data") ?? field("result") ?? field("response");
     return choicesIn(inner).length > 0 ? readCompletion(inner, isValue) : { kind: "unreadable" };
   }
-  const choice = at(first);
+  const choice = fieldReader(first);
   const message = choice("message") ?? choice("content");
-  const raw = contentOf(
-    Array.isArray(message) ? message : (at(message)("content") ?? message ?? choice("text")),
+  const raw = extractText(
+    Array.isArray(message) ? message : (fieldReader(message)("content") ?? message ?? choice("text")),
   );
-  const text = cleaned(raw);
+  const text = cleanText(raw);
   const reason = choice("finish_reason") ?? choice("finishReason");
   const calls = callsIn(message).filter((written) => written.trim() !== "");
   const isCalled = isValue && calls.length > 0 && /^(?:tool|function)/.test(bare(reason));
-  const end = isCalled ? "whole" : endOf(reason, choice("native_finish_reason"));
-  if (end === "broken") return failureIn(first) ?? { kind: "broken" };
+  const end = isCalled ? "whole" : classifyEnd(reason, choice("native_finish_reason"));
+  if (end === "broken") return findFailure(first) ?? { kind: "broken" };
   if (end === "declined") return { kind: "declined" };
   const thoughts = thoughtsIn(message);
   const isThoughtOnly =
@@ -141,12 +141,12 @@ function readCompletion(body: unknown, isValue: boolean): Outcome {
   const model = field("model");
   return {
     kind: "answer",
-    text: isThoughtOnly ? cleaned(thoughts) : text,
-    also: isValue ? [...calls, withoutThoughts(raw), thoughts].filter((one) => one.trim() !== "") : [],
+    text: isThoughtOnly ? cleanText(thoughts) : text,
+    also: isValue ? [...calls, removeThoughts(raw), thoughts].filter((one) => one.trim() !== "") : [],
     model: typeof model === "string" && model.trim() !== "" ? model.toWellFormed().trim() : null,
-    usage: usageIn(field("usage") ?? field("usageMetadata")),
+    usage: parseUsage(field("usage") ?? field("usageMetadata")),
     isCut: end === "cut" && !isPadded(raw),
-    isRefused: text === "" && wordsIn(at(message)("refusal")).trim() !== "",
+    isRefused: text === "" && wordsIn(fieldReader(message)("refusal")).trim() !== "",
   };
 }
 
@@ -165,17 +165,17 @@ function isPadded(raw: string): boolean {
 function wordsIn(value: unknown): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(wordsIn).join("");
-  const part = at(value);
+  const part = fieldReader(value);
   return value == null ? "" : wordsIn(part("text") ?? part("thinking") ?? part("summary") ?? part("refusal"));
 }
 
 /** What a model thought, where a gateway sends it apart. */
 function thoughtsIn(message: unknown): string {
-  const field = at(message);
+  const field = fieldReader(message);
   const apart = wordsIn(field("reasoning_content") ?? field("reasoning") ?? field("thinking"));
   if (apart !== "") return apart;
   const parts = listAt(message, "content").filter((part) =>
-    /^(?:thinking|reasoning)/.test(String(at(part)("type"))),
+    /^(?:thinking|reasoning)/.test(String(fieldReader(part)("type"))),
   );
   return wordsIn([...listAt(message, "reasoning_details"), ...parts]);
 }
@@ -183,33 +183,43 @@ function thoughtsIn(message: unknown): string {
 /** What a model would hand to tools. */
 function callsIn(message: unknown): string[] {
   const parts = listAt(message, "content").filter((part) =>
-    /^(?:tool|function)/.test(String(at(part)("type"))),
+    /^(?:tool|function)/.test(String(fieldReader(part)("type"))),
   );
-  const calls = [...listAt(message, "tool_calls"), at(message)("function_call"), ...parts];
-  return calls.map(argumentsOf);
+  const calls = [...listAt(message, "tool_calls"), fieldReader(message)("function_call"), ...parts];
+  return calls.map(parseArguments);
 }
 
-function argumentsOf(call: unknown): string {
-  const inner = at(at(call)("function") ?? call);
+function parseArguments(call: unknown): string {
+  const inner = fieldReader(fieldReader(call)("function") ?? call);
   const given = inner("arguments") ?? inner("input") ?? inner("args");
   if (typeof given === "string") return given;
   return typeof given === "object" ? JSON.stringify(given) : "";
 }
 
 /** A failure that came as a success: `error` where the answer should be. */
-function failureIn(body: unknown): Outcome | null {
-  const error = at(body)("error");
+function findFailure(body: unknown): ModelOutcome | null {
+  const error = fieldReader(body)("error");
   if (error == null || error === false || error === "") return null;
   const [choice] = listAt(body, "choices");
-  const message = at(choice)("message");
-  if (contentOf(at(message)("content")).trim() !== "" && at(choice)("finish_reason") !== "error") return null;
-  const inside = at(error);
-  const said = [inside("code"), inside("status"), inside("type"), at(body)("status"), at(body)("code")];
+  const message = fieldReader(choice)("message");
+  if (
+    extractText(fieldReader(message)("content")).trim() !== "" &&
+    fieldReader(choice)("finish_reason") !== "error"
+  )
+    return null;
+  const inside = fieldReader(error);
+  const said = [
+    inside("code"),
+    inside("status"),
+    inside("type"),
+    fieldReader(body)("status"),
+    fieldReader(body)("code"),
+  ];
   const codes = said.map(Number).filter((code) => Number.isInteger(code) && code >= 400 && code <= 599);
-  const words = typeof error === "string" ? error : JSON.stringify(error);
-  const about = refusalIn(codes[0] ?? 400, words);
+  const text = typeof error === "string" ? error : JSON.stringify(error);
+  const about = refusalIn(codes[0] ?? 400, text);
   if (about === "filter") return { kind: "declined" };
-  return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? statusIn(words) };
+  return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? statusIn(text) };
 }
 
 const STATUSES: Readonly<Record<string, number>> = { account: 402, length: 413 };
@@ -227,7 +237,7 @@ const WHOLE =
   /^(?:|stop|endturn|stopsequence|eos|eostoken|endofsequence|completed?|done|end|finish|finished|success|unspecified)$/;
 
 /** What the word for an answer's end means; an unknown word is no good end. */
-function endOf(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
+function classifyEnd(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
   const word = bare(reason);
   const nativeWord = bare(native);
   // A gateway may call everything `stop`, and keep the model's own word beside it.
@@ -248,22 +258,22 @@ function isLimit(word: string): boolean {
 }
 
 /** The text of a content: a string, or parts of which only those that are text count. */
-export function contentOf(content: unknown): string {
+export function extractText(content: unknown): string {
   if (typeof content === "string") return content;
-  if (Array.isArray(content)) return content.map(contentOf).join("");
-  const part = at(content);
+  if (Array.isArray(content)) return content.map(extractText).join("");
+  const part = fieldReader(content);
   const type = part("type");
   if (typeof type === "string" && !/^(?:output_)?text$/.test(type)) return "";
   if (part("thought") === true) return "";
   const text = part("text") ?? part("content") ?? part("parts");
   return typeof text === "object" && text !== null && !Array.isArray(text)
-    ? contentOf(at(text)("value"))
-    : contentOf(text ?? "");
+    ? extractText(fieldReader(text)("value"))
+    : extractText(text ?? "");
 }
 
 /** Tokens as any of the usual names give them. Whatever is in the total beside the prompt was written by the model. */
-export function usageIn(usage: unknown): { input: number; output: number; total: number } | null {
-  const field = at(usage);
+export function parseUsage(usage: unknown): { input: number; output: number; total: number } | null {
+  const field = fieldReader(usage);
   const first = (...names: string[]) => names.map((name) => count(field(name))).find((one) => one !== null);
   const input = first("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "promptTokenCount");
   const output = first(
@@ -315,21 +325,21 @@ const isMarked = (text: string): boolean =>
 const FINAL = /<\|channel\|>\s{0,9}final\b[^<]{0,60}<\|message\|>/gi;
 
 /** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
-function withoutThoughts(text: string): string {
+function removeThoughts(text: string): string {
   const final = [...text.matchAll(FINAL)].at(-1);
-  if (final !== undefined) return withoutThoughts(text.slice(final.index + final[0].length));
+  if (final !== undefined) return removeThoughts(text.slice(final.index + final[0].length));
   // The same with its marks lost on the way.
   const spoken = /^\s*analysis[^]*?assistantfinal/i.exec(text);
-  if (spoken !== null) return withoutThoughts(text.slice(spoken[0].length));
-  let rest = text;
+  if (spoken !== null) return removeThoughts(text.slice(spoken[0].length));
+  let remaining = text;
   for (const { open, close, opensLine, isTold } of MARKS) {
-    rest = withoutBetween(rest, open, close, false);
-    const last = isTold ? [...rest.matchAll(close)].at(-1) : undefined;
-    if (last !== undefined) rest = rest.slice(last.index + last[0].length);
-    const opened = rest.search(opensLine);
-    if (opened !== -1) rest = rest.slice(0, opened);
+    remaining = withoutBetween(remaining, open, close, false);
+    const last = isTold ? [...remaining.matchAll(close)].at(-1) : undefined;
+    if (last !== undefined) remaining = remaining.slice(last.index + last[0].length);
+    const opened = remaining.search(opensLine);
+    if (opened !== -1) remaining = remaining.slice(0, opened);
   }
-  return rest;
+  return remaining;
 }
 
 /** Marks at which a model ends a turn: what follows is not its answer. */
@@ -346,13 +356,13 @@ const INVISIBLE =
   /[\p{Cc}\u00AD\u115F\u1160\u180E\u200B\u200E\u200F\u202A-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E001F}]/gu;
 
 /** A model's words as a reader should get them. Every text of a model passes here once, before anything judges it. */
-export function cleaned(raw: string): string {
+export function cleanText(raw: string): string {
   let text = raw
     .toWellFormed()
     .replace(/\r\n?/g, "\n")
     .replace(ANSI, "")
     .replace(INVISIBLE, (one) => (one === "\n" || one === "\t" ? one : ""));
-  text = withoutThoughts(text).replace(START, "");
+  text = removeThoughts(text).replace(START, "");
   const stop = STOP.exec(text);
   if (stop !== null) text = text.slice(0, stop.index);
   text = withoutCitationMarks(withoutCalls(WRAPPED.exec(text)?.[2] ?? text)).trim();
@@ -361,14 +371,14 @@ export function cleaned(raw: string): string {
 }
 
 /** Reads fields of a value that may be anything. */
-export function at(value: unknown): (name: string) => unknown {
+export function fieldReader(value: unknown): (name: string) => unknown {
   const isObject = typeof value === "object" && value !== null;
   const fields = new Map<string, unknown>(isObject ? Object.entries(value) : []);
   return (name) => fields.get(name) ?? undefined;
 }
 
 export function listAt(value: unknown, name: string): unknown[] {
-  const list = at(value)(name);
+  const list = fieldReader(value)(name);
   return Array.isArray(list) ? list : [];
 }
 
@@ -376,7 +386,7 @@ export function listAt(value: unknown, name: string): unknown[] {
  * What a refusal blames that the request can do without: `schema`, `max_tokens`, `system`, `stream`, or `limit 1000`, the
  * longest answer that the gateway allows; `null` if it blames nothing of these.
  */
-export function blamed(words: string): string | null {
+export function findBlamedField(words: string): string | null {
   if (
     words.includes("max_completion_tokens") &&
     /unsupported|not supported|instead|unknown|unrecognized/i.test(words)
@@ -402,13 +412,13 @@ export function blamed(words: string): string | null {
 }
 
 /** What a model wrote for a schema that its gateway refused to pass on; `null` if this is no such refusal. */
-export function rejectedAnswer(words: string): string | null {
+export function extractRejectedAnswer(words: string): string | null {
   if (!/json_validate_failed|failed_generation|failed to (?:generate|validate) json/i.test(words))
     return null;
   try {
-    const body = at(parseTolerantly(words));
-    const written = at(body("error"))("failed_generation") ?? body("failed_generation");
-    return typeof written === "string" ? cleaned(written) : "";
+    const body = fieldReader(parseTolerantly(words));
+    const written = fieldReader(body("error"))("failed_generation") ?? body("failed_generation");
+    return typeof written === "string" ? cleanText(written) : "";
   } catch {
     return "";
   }

@@ -1,31 +1,32 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery } from "../../_generated/server";
-import { factsOf, vFact, type Fact } from "../../lib/facts";
+import { buildFacts, vFact, type Fact } from "../../figures/facts";
 import {
-  citableLine,
-  counted,
+  formatCitable,
+  numberSources,
   isModels,
-  modelNamed,
-  sourceOfFact,
-  sourceOfWords,
+  nameModelSource,
+  toSource,
+  toStatementSource,
   vSource,
-  type Uncounted,
-} from "../../lib/figures/ledger";
+  type UnnumberedSource,
+} from "../../figures/citations";
 import { MAJORS } from "../../lib/money/coins";
-import { SOURCE_NAMES } from "../../lib/publicSources";
-import { namesIn } from "../../lib/records";
+import { SOURCE_NAMES } from "../../figures/publicSources";
+import { listKeys } from "../../lib/objects";
 import { HOUR, MINUTE } from "../../lib/time";
-import { LISTS, standing } from "../../market/facts";
-import type { Wanted } from "../../market/tables";
-import { latestAlerts } from "../../whales/model";
-import { nameOf, SHARED_FOR_MS } from "../model";
-import { MODELS, vMissing, type Missing } from "../tables";
+import { LISTS, getFactsAt } from "../../market/facts";
+import type { CollectionRequest } from "../../market/tables";
+import { listLatestAlerts } from "../../whales/model";
+import { describeMissing, SHARED_FOR_MS } from "../model";
+import { MODELS, vMissingSource, type MissingSource } from "../tables";
 
 /** What a report is written from: numbered facts, statements of models, and what is missing, read in one transaction. */
 
 /** Older facts and answers say nothing about the present. */
 const GOOD_MS = 2 * HOUR;
+
 /** How many of the models' latest answers a report gets, and how many coins, headlines and movements. */
 const LAST_CYCLES = 2;
 const SEARCHED = 8;
@@ -33,14 +34,15 @@ const PERSISTENT = 10;
 const HEADLINES = 6;
 const WHALES = 5;
 const WHALES_WITHIN_MS = 4 * HOUR;
+
 /** By when a shift's first collection has its facts. */
 const COLLECTED_MS = 2 * MINUTE;
 
 /** Everything that is collected for a report on a focus ("" for the whole market). */
-export function wantedFor(focus: string): Wanted[] {
+export function listCollectionsFor(focus: string): CollectionRequest[] {
   return [
     ...LISTS,
-    ...coinsOf(focus).flatMap((subject): Wanted[] => [
+    ...listCoins(focus).flatMap((subject): CollectionRequest[] => [
       { collector: "day", subject },
       { collector: "book", subject },
       { collector: "candles", subject },
@@ -51,7 +53,7 @@ export function wantedFor(focus: string): Wanted[] {
   ];
 }
 
-const coinsOf = (focus: string): string[] => [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
+const listCoins = (focus: string): string[] => [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
 
 export const vMaterial = {
   focus: v.string(),
@@ -71,25 +73,29 @@ const vBrief = v.object({
   isPriced: v.boolean(),
   /** What the report begins with, in code's words: how the focus has moved since the shift began. */
   lead: v.optional(v.string()),
-  missing: v.array(vMissing),
+  missing: v.array(vMissingSource),
 });
 export type Brief = Infer<typeof vBrief>;
 
-export const gather = internalQuery({
+export const readBrief = internalQuery({
   args: { ...vMaterial, at: v.number() },
   returns: vBrief,
   handler: async (ctx, { focus, observationIds, startedAt, at }): Promise<Brief> => {
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
-    const wanted = wantedFor(focus);
-    const now = await standing(ctx, { wanted, withinMs: GOOD_MS, at });
+    const requested = listCollectionsFor(focus);
+    const now = await getFactsAt(ctx, { wanted: requested, withinMs: GOOD_MS, at });
     // The first collection may have found facts that were young enough, and takes a moment.
-    const begun = { wanted, withinMs: SHARED_FOR_MS + COLLECTED_MS, at: (startedAt ?? 0) + COLLECTED_MS };
-    return briefOf(focus, {
+    const begun = {
+      wanted: requested,
+      withinMs: SHARED_FOR_MS + COLLECTED_MS,
+      at: (startedAt ?? 0) + COLLECTED_MS,
+    };
+    return buildBrief(focus, {
       ...now,
       observations: rows.flatMap((row) => row ?? []),
-      whales: await latestAlerts(ctx, at - WHALES_WITHIN_MS),
+      whales: await listLatestAlerts(ctx, at - WHALES_WITHIN_MS),
       moves:
-        startedAt === undefined ? [] : movesBetween(focus, (await standing(ctx, begun)).facts, now.facts),
+        startedAt === undefined ? [] : movesBetween(focus, (await getFactsAt(ctx, begun)).facts, now.facts),
       at,
     });
   },
@@ -97,37 +103,37 @@ export const gather = internalQuery({
 
 type Read = {
   facts: readonly Fact[];
-  absent: readonly Wanted[];
+  absent: readonly CollectionRequest[];
   /** Oldest first. */
   observations: readonly Doc<"observations">[];
   whales: readonly Pick<
     Doc<"whaleAlerts">,
     "token" | "description" | "amount" | "detectedAt" | "txHash" | "movement"
   >[];
-  moves: readonly Uncounted[];
+  moves: readonly UnnumberedSource[];
   at: number;
 };
 
 /** Pure. */
-export function briefOf(focus: string, read: Read): Brief {
+export function buildBrief(focus: string, read: Read): Brief {
   const { facts, absent, observations, moves, whales, at } = read;
   const recent = observations.filter((one) => at - one.at < GOOD_MS);
   const figures = (subject: string) =>
     facts.filter((fact) => fact.subject === subject && typeof fact.value === "number");
   const chosen = new Set([
-    ...[...coinsOf(focus), "market", "Base"].flatMap(figures),
+    ...[...listCoins(focus), "market", "Base"].flatMap(figures),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
-    ...moversOf(recent, focus),
+    ...listMovers(recent, focus),
   ]);
   const subjects = new Map(facts.map((fact) => [fact.subject, fact]));
   for (const fact of facts) if (fact.kind === "name") subjects.set(fact.subject, fact);
   const [moved] = moves;
   return {
     focus,
-    sources: counted([
+    sources: numberSources([
       ...moves,
-      ...Array.from(chosen, (fact) => sourceOfFact(fact)),
+      ...Array.from(chosen, (fact) => toSource(fact)),
       ...whaleSources(whales, focus),
       ...persistentSource(observations),
       ...recent.slice(-LAST_CYCLES).flatMap(modelSources),
@@ -137,18 +143,18 @@ export function briefOf(focus: string, read: Read): Brief {
     ...(moved === undefined
       ? {}
       : { lead: `${moved.fact.subject} since the shift began: {f1}, from {f2} to {f3}.` }),
-    missing: missingOf(recent, absent, observations.at(-1)?.missing ?? []),
+    missing: listMissing(recent, absent, observations.at(-1)?.missing ?? []),
   };
 }
 
 /** The largest movers of the latest market data: two facts each. */
-function moversOf(observations: Read["observations"], focus: string): Fact[] {
+function listMovers(observations: Read["observations"], focus: string): Fact[] {
   const observation = observations.findLast(({ market }) => market !== undefined);
   return (observation?.market?.movers ?? [])
-    .filter(({ symbol }) => !coinsOf(focus).includes(symbol))
+    .filter(({ symbol }) => !listCoins(focus).includes(symbol))
     .flatMap(({ symbol: subject, price, change24h, source }) => {
-      const name = source === "model" ? modelNamed("market data") : SOURCE_NAMES[source];
-      return factsOf(
+      const name = source === "model" ? nameModelSource("market data") : SOURCE_NAMES[source];
+      return buildFacts(
         { subject, observedAt: observation?.at ?? 0, source: name, url: "" },
         { price, change24h },
       );
@@ -156,7 +162,7 @@ function moversOf(observations: Read["observations"], focus: string): Fact[] {
 }
 
 /** The largest measured movements; no model's. */
-function whaleSources(whales: Read["whales"], focus: string): Uncounted[] {
+function whaleSources(whales: Read["whales"], focus: string): UnnumberedSource[] {
   return whales
     .filter(({ movement, token }) => movement !== undefined && (focus === "" || token === focus))
     .sort((a, b) => b.amount - a.amount)
@@ -164,61 +170,61 @@ function whaleSources(whales: Read["whales"], focus: string): Uncounted[] {
     .map(({ token: subject, description, amount: value, detectedAt: observedAt, txHash }) => {
       const url = txHash === undefined ? "" : `https://basescan.org/tx/${txHash}`;
       const by = { source: "Base, measured by this service", url, observedAt };
-      return sourceOfFact({ ...by, subject, kind: "moved", value }, `${subject} on Base: ${description}`);
+      return toSource({ ...by, subject, kind: "moved", value }, `${subject} on Base: ${description}`);
     });
 }
 
 /** The trending tokens that most collections saw. */
-function persistentSource(observations: Read["observations"]): Uncounted[] {
-  const seen = new Map<string, number>();
+function persistentSource(observations: Read["observations"]): UnnumberedSource[] {
+  const counts = new Map<string, number>();
   const markets = observations.flatMap(({ market }) => market ?? []);
   for (const { symbol } of markets.flatMap(({ trending }) => trending))
-    seen.set(symbol, (seen.get(symbol) ?? 0) + 1);
+    counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   const last = observations.at(-1);
   if (last === undefined || markets.length < 2) return [];
-  const listed = [...seen]
+  const listed = [...counts]
     .sort(([, a], [, b]) => b - a)
     .slice(0, PERSISTENT)
     .map(([symbol, cycles]) => `${symbol} in ${cycles} of ${markets.length}`);
   const says = `Most persistent trending tokens, by the collections that saw them: ${listed.join(", ")}`;
-  return [sourceOfWords({ says, observedAt: last.at, name: "counted by this service" })];
+  return [toStatementSource({ says, observedAt: last.at, name: "counted by this service" })];
 }
 
 /** Statements of models are sources with the model's name, which a citation leads to. */
-function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): Uncounted[] {
-  const sources: Uncounted[] = [];
+function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): UnnumberedSource[] {
+  const sources: UnnumberedSource[] = [];
   if (sentiment !== undefined) {
     const { overall, tokens, degraded, citations } = sentiment;
-    const name = modelNamed(`social sentiment${degraded ? ", made without a live search" : ""}`);
+    const name = nameModelSource(`social sentiment${degraded ? ", made without a live search" : ""}`);
     const by = { observedAt, name, url: citations[0] ?? null };
-    sources.push(sourceOfWords({ ...by, says: `Social sentiment: ${overall}`, words: overall }));
+    sources.push(toStatementSource({ ...by, says: `Social sentiment: ${overall}`, words: overall }));
     for (const { token: subject, sentiment: mood, narrative: words, buzz } of tokens) {
-      sources.push(sourceOfWords({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }));
-      const facts = factsOf({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz });
-      sources.push(...facts.map((fact) => sourceOfFact(fact)));
+      sources.push(toStatementSource({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }));
+      const facts = buildFacts({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz });
+      sources.push(...facts.map((fact) => toSource(fact)));
     }
   }
   if (onchain !== undefined) {
     const { summary, signals } = onchain;
-    const by = { observedAt, name: modelNamed("on-chain signals") };
-    sources.push(sourceOfWords({ ...by, says: `On-chain signals: ${summary}`, words: summary }));
+    const by = { observedAt, name: nameModelSource("on-chain signals") };
+    sources.push(toStatementSource({ ...by, says: `On-chain signals: ${summary}`, words: summary }));
     for (const { token, kind, direction, detail: words } of signals)
-      sources.push(sourceOfWords({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }));
+      sources.push(toStatementSource({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }));
   }
   return sources;
 }
 
 /** What there is nothing of, each once, and why. */
-function missingOf(
+function listMissing(
   observations: Read["observations"],
-  absent: readonly Wanted[],
-  told: readonly Missing[],
-): Missing[] {
-  const silent = namesIn(MODELS).filter((source) => observations.every((one) => one[source] === undefined));
+  absent: readonly CollectionRequest[],
+  told: readonly MissingSource[],
+): MissingSource[] {
+  const silent = listKeys(MODELS).filter((source) => observations.every((one) => one[source] === undefined));
   return [...silent.map((collector) => ({ collector, subject: "" })), ...absent].map(
     ({ collector, subject }) => {
-      const known = told.find((one) => one.collector === collector && one.subject === subject);
-      return { collector, subject, reason: known?.reason ?? "It has not come yet" };
+      const reported = told.find((one) => one.collector === collector && one.subject === subject);
+      return { collector, subject, reason: reported?.reason ?? "It has not come yet" };
     },
   );
 }
@@ -227,7 +233,7 @@ function missingOf(
  * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Both
  * prices are of one source: in a quiet hour sources differ by more than a price moves.
  */
-function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): Uncounted[] {
+function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): UnnumberedSource[] {
   const token = focus === "" ? "BTC" : focus;
   for (const kind of ["lastTrade", "price"] as const) {
     const of = (facts: readonly Fact[]) => facts.filter((one) => one.subject === token && one.kind === kind);
@@ -236,9 +242,9 @@ function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
     return [
-      sourceOfFact({ ...last, kind: "sinceStart", value }),
-      sourceOfFact({ ...first, kind: "startPrice" }),
-      sourceOfFact({ ...last, kind: "price" }),
+      toSource({ ...last, kind: "sinceStart", value }),
+      toSource({ ...first, kind: "startPrice" }),
+      toSource({ ...last, kind: "price" }),
     ];
   }
   return [];
@@ -250,9 +256,9 @@ export function describeBrief({ sources, missing }: Brief): string {
   const statements = sources.filter(isModels);
   return [
     "Facts, observed by this service:",
-    ...(observed.length === 0 ? ["none could be collected"] : observed.map(citableLine)),
+    ...(observed.length === 0 ? ["none could be collected"] : observed.map(formatCitable)),
     ...(statements.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
-    ...statements.map(citableLine),
-    ...missing.map((one) => `Missing: ${nameOf(one)}: ${one.reason}`),
+    ...statements.map(formatCitable),
+    ...missing.map((one) => `Missing: ${describeMissing(one)}: ${one.reason}`),
   ].join("\n");
 }

@@ -1,11 +1,11 @@
-import { withoutCitations, withoutTrailing } from "../../lib/text/strings";
-import type { Outlook, Texts } from "../tables";
+import { removeCitations, trimTrailing } from "../../lib/text/strings";
+import type { MarketOutlook, Texts } from "../tables";
 
 /** The contract of a ResearchResult: what is demanded, and what is repaired by rule. */
 
-export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly Outlook[];
+export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly MarketOutlook[];
 
-export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
+export const MARKS: Record<MarketOutlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 export const MIN_WORDS = 400;
 export const MAX_WORDS = 600;
@@ -15,14 +15,14 @@ export const SUMMARY_LIMIT = 100;
  * What is wrong with a result, for the repair turn; `null` if it keeps the contract.
  * @param shown Its analysis and summary as readers will see them.
  */
-export function demands(
+export function findResultProblems(
   result: Texts,
   shown = { analysis: result.fullAnalysis, summary: result.shortSummary },
 ): string | null {
   const problems: string[] = [];
-  const words = countWords(shown.analysis);
-  if (words < MIN_WORDS || words > MAX_WORDS) {
-    problems.push(`fullAnalysis has ${words} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
+  const wordCount = countWords(shown.analysis);
+  if (wordCount < MIN_WORDS || wordCount > MAX_WORDS) {
+    problems.push(`fullAnalysis has ${wordCount} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
   }
   const mark = MARKS[result.marketOutlook];
   if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
@@ -40,7 +40,7 @@ export function demands(
  * Converts confidences to the contract's scale; lengths are repaired where the shown text is known.
  * @returns `null` without impacts, or with confidences on an unknown scale: nothing can be invented.
  */
-export function mend(result: Texts): Texts | null {
+export function mendResult(result: Texts): Texts | null {
   const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
   if (result.impacts.length === 0 || confidences === null) return null;
   return {
@@ -51,23 +51,23 @@ export function mend(result: Texts): Texts | null {
 
 /** The number of words that readers see, without citations. */
 export function countWords(prose: string): number {
-  return withoutCitations(prose)
+  return removeCitations(prose)
     .split(/[ \t\n]+/)
     .filter((word) => /[^\p{P}\s]/u.test(word)).length;
 }
 
 /** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */
-export function isShort(result: { fullAnalysis: string }): boolean {
+export function isTooShort(result: { fullAnalysis: string }): boolean {
   return countWords(result.fullAnalysis) < MIN_WORDS;
 }
 
 /** By how many words an analysis is too long. */
-export function wordsOver(prose: string): number {
+export function countExcessWords(prose: string): number {
   return Math.max(0, countWords(prose) - MAX_WORDS);
 }
 
 /** A summary with the outlook's mark, within its length, without cutting a figure. */
-export function markedSummary(summary: string, outlook: Outlook): string {
+export function markSummary(summary: string, outlook: MarketOutlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
   if (points.length <= SUMMARY_LIMIT) return points.join("");
@@ -78,11 +78,11 @@ export function markedSummary(summary: string, outlook: Outlook): string {
   const whole = kept.slice(0, end);
   const open = whole.lastIndexOf("(");
   const closed = open > whole.lastIndexOf(")") ? whole.slice(0, open) : whole;
-  return `${withoutTrailing(closed, " ,;:–—-")}…`;
+  return `${trimTrailing(closed, " ,;:–—-")}…`;
 }
 
 /** A text without some of its last words, ending with a sentence if one ends in its second half. */
-export function shortened(prose: string, over: number): string {
+export function shortenProse(prose: string, over: number): string {
   if (over === 0) return prose;
   const limit = prose.split(/\s+/).length - over;
   const kept = new RegExp(`^\\s*(?:\\S+\\s+){${Math.max(0, limit - 1)}}\\S+`).exec(prose)?.[0] ?? prose;

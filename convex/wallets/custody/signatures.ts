@@ -9,12 +9,12 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/money/base";
-import { optional, required } from "../../lib/env";
+import { getOptional, getRequired } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { open, requireSeal, seal } from "../../lib/security/seals";
+import { openSeal, requireSeal, seal } from "../../lib/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
-import { keySeal } from "./tables";
-import { serviceAccountOf, type ServiceRole } from "../model";
+import { getKeySeal } from "./tables";
+import { parseServiceWalletId, type ServiceRole } from "../model";
 
 /**
  * The custody provider: takes an order's id, returns a signature. Only here is a key ever unsealed, for the moment
@@ -23,8 +23,8 @@ import { serviceAccountOf, type ServiceRole } from "../model";
 
 /** Whether this service can sign for an account; for a service account only while its key is the configured one. */
 export function canSign(walletId: string): boolean {
-  const account = serviceAccountOf(walletId);
-  return account === null || account.address === serviceAddress(account.role);
+  const account = parseServiceWalletId(walletId);
+  return account === null || account.address === getServiceAddress(account.role);
 }
 
 /** A new wallet: its id, its address, and its sealed key. Nothing is stored yet. */
@@ -32,7 +32,7 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
   const walletId = `wal_${crypto.randomUUID().replaceAll("-", "")}`;
   const key = generatePrivateKey();
   const { address } = privateKeyToAccount(key);
-  return { walletId, address, sealedKey: await seal(key, keySeal(walletId)) };
+  return { walletId, address, sealedKey: await seal(key, getKeySeal(walletId)) };
 }
 
 /**
@@ -41,7 +41,7 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
  */
 export async function requireKey(ctx: ActionCtx, walletId: string): Promise<void> {
   const envelope = await ctx.runQuery(internal.wallets.custody.wallets.envelope, { walletId });
-  requireSeal(envelope, keySeal(walletId));
+  requireSeal(envelope, getKeySeal(walletId));
 }
 
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
@@ -74,17 +74,17 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
 
 /** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
 async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEmpty }: Under): Promise<Hex> {
-  const account = serviceAccountOf(walletId);
+  const account = parseServiceWalletId(walletId);
   if (account !== null) {
     if (canSign(walletId)) return serviceKey(account.role);
     throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   }
-  const envelope = await ctx.runQuery(internal.wallets.custody.wallets.sealed, {
+  const envelope = await ctx.runQuery(internal.wallets.custody.wallets.getSealedKey, {
     orderId,
     isEmpty,
     now: Date.now(),
   });
-  const key = await open(envelope, keySeal(walletId));
+  const key = await openSeal(envelope, getKeySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
 }
@@ -101,7 +101,7 @@ const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY"
 
 /** @throws AppError `not_configured` without a usable key; no message contains its value. */
 function serviceKey(role: ServiceRole): Hex {
-  const key = required(KEYS[role]);
+  const key = getRequired(KEYS[role]);
   try {
     if (isHex(key) && privateKeyToAccount(key)) return key;
   } catch {
@@ -111,6 +111,6 @@ function serviceKey(role: ServiceRole): Hex {
 }
 
 /** The address that pays the gas, checksummed; `null` without a key. */
-export function serviceAddress(role: ServiceRole): Address | null {
-  return optional(KEYS[role]) === undefined ? null : privateKeyToAccount(serviceKey(role)).address;
+export function getServiceAddress(role: ServiceRole): Address | null {
+  return getOptional(KEYS[role]) === undefined ? null : privateKeyToAccount(serviceKey(role)).address;
 }

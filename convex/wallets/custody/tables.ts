@@ -1,14 +1,14 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../../lib/records";
-import type { SealContext } from "../../lib/security/seals";
+import type { RecordsOf } from "../../platform/records";
+import type { SealContext } from "../../lib/seals";
 
 export const custodyTables = {
   /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
   walletKeys: defineTable({
     walletId: v.string(),
     userId: v.string(),
-    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
+    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/seals`). */
     sealedKey: v.string(),
   }).index("by_walletId", ["walletId"]),
 };
@@ -18,13 +18,13 @@ export const custodyRecords: RecordsOf<typeof custodyTables> = {
     keep: "without it a wallet's money is lost",
     sealed: {
       envelope: ({ sealedKey }) => sealedKey,
-      context: ({ walletId }) => keySeal(walletId),
+      context: ({ walletId }) => getKeySeal(walletId),
       replace: (db, { _id }, sealedKey) => db.patch("walletKeys", _id, { sealedKey }),
     },
   },
 };
 
 /** The context of a key's envelope: it opens only for the wallet it was made for. */
-export function keySeal(walletId: string): SealContext {
+export function getKeySeal(walletId: string): SealContext {
   return { purpose: "wallet private key", owner: walletId };
 }

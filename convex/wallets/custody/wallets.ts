@@ -3,9 +3,9 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { vCaller, type Caller } from "../../lib/limits/callers";
-import { charge } from "../../lib/limits/charges";
-import { refusalToSign, walletOf, type WalletKind } from "../model";
+import { vCaller, type Caller } from "../../platform/limits/callers";
+import { charge } from "../../platform/limits/charges";
+import { findSigningRefusal, findWallet, type WalletKind } from "../model";
 import { vWalletKind } from "../tables";
 
 /** Users' wallets and their sealed keys, which only `custody/signatures` opens. */
@@ -15,11 +15,11 @@ const vWallet = v.object({ walletId: v.string(), address: v.string() });
 const vOwnWallet = v.object({ ...vWallet.fields, existing: v.boolean() });
 
 /** A user's wallet of a kind, or `null`. */
-export const find = internalQuery({
+export const findWalletRow = internalQuery({
   args: { userId: v.string(), kind: vWalletKind },
   returns: v.union(vWallet, v.null()),
   handler: async (ctx, { userId, kind }) => {
-    const wallet = await walletOf(ctx, userId, kind);
+    const wallet = await findWallet(ctx, userId, kind);
     return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
   },
 });
@@ -30,7 +30,7 @@ export const find = internalQuery({
  * @param args.caller Against whose limits it counts; absent: none's.
  * @throws AppError `rate_limited`
  */
-export const adopt = internalMutation({
+export const storeNewWallet = internalMutation({
   args: {
     userId: v.string(),
     kind: vWalletKind,
@@ -41,7 +41,7 @@ export const adopt = internalMutation({
   },
   returns: vOwnWallet,
   handler: async (ctx, { userId, kind, walletId, address, sealedKey, caller }) => {
-    const present = await walletOf(ctx, userId, kind);
+    const present = await findWallet(ctx, userId, kind);
     if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
     if (caller !== undefined) await charge(ctx, "wallet", caller);
     await ctx.db.insert("wallets", { walletId, userId, kind, address });
@@ -60,10 +60,10 @@ export async function ensureWallet(
   owned: { userId: string; kind: WalletKind },
   caller?: Caller,
 ): Promise<Infer<typeof vOwnWallet>> {
-  const present = await ctx.runQuery(internal.wallets.custody.wallets.find, owned);
+  const present = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, owned);
   if (present !== null) return { ...present, existing: true };
   const { createWallet } = await import("./signatures");
-  return ctx.runMutation(internal.wallets.custody.wallets.adopt, {
+  return ctx.runMutation(internal.wallets.custody.wallets.storeNewWallet, {
     ...owned,
     ...(await createWallet()),
     ...(caller === undefined ? {} : { caller }),
@@ -73,9 +73,9 @@ export async function ensureWallet(
 /**
  * The sealed key of an order's wallet, only for `custody/signatures`.
  * @param args.isEmpty Whether it signs a transaction that moves nothing, which ends an order whatever the rules say now.
- * @throws AppError as `refusalToSign`.
+ * @throws AppError as `findSigningRefusal`.
  */
-export const sealed = internalQuery({
+export const getSealedKey = internalQuery({
   args: { orderId: v.id("orders"), isEmpty: v.boolean(), now: v.number() },
   returns: v.string(),
   handler: async (ctx, { orderId, isEmpty, now }) => {
@@ -83,9 +83,9 @@ export const sealed = internalQuery({
     const isOpen = order?.state === "prepared" || order?.state === "signed";
     if (order === null || !isOpen)
       throw new AppError("internal", "Nothing is signed for an order that is over");
-    const refusal = isEmpty ? null : await refusalToSign(ctx, order, now);
+    const refusal = isEmpty ? null : await findSigningRefusal(ctx, order, now);
     if (refusal !== null) throw refusal;
-    return sealedKeyOf(ctx, order.walletId);
+    return requireSealedKey(ctx, order.walletId);
   },
 });
 
@@ -93,10 +93,10 @@ export const sealed = internalQuery({
 export const envelope = internalQuery({
   args: { walletId: v.string() },
   returns: v.string(),
-  handler: (ctx, { walletId }) => sealedKeyOf(ctx, walletId),
+  handler: (ctx, { walletId }) => requireSealedKey(ctx, walletId),
 });
 
-async function sealedKeyOf(ctx: QueryCtx, walletId: string): Promise<string> {
+async function requireSealedKey(ctx: QueryCtx, walletId: string): Promise<string> {
   const row = await getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
   if (row === null) throw new AppError("internal", "This wallet has no key");
   return row.sealedKey;

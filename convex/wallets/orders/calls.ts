@@ -7,15 +7,15 @@ import { MOST_FEE } from "../../lib/money/base";
 import { readAccount } from "../../providers/chain/accounts";
 import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
-import { asHex, feeWords, storedAddress } from "../model";
-import type { Request, ServiceRequest } from "../tables";
-import { TOKENS, type Symbol } from "../tokens";
+import { requireHex, feeWords, requireStoredAddress } from "../model";
+import type { OrderRequest, ServiceRequest } from "../tables";
+import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
 
 /** The calls that orders are, and whether their wallets can pay for them. For actions. */
 
 /** The wallet that pays: of an order, or of a rehearsal; and the price of one ether, in micro-USD. */
-export type Payer = Pick<Order, "userId" | "walletId" | "address" | "etherPrice">;
+export type PayingWallet = Pick<Order, "userId" | "walletId" | "address" | "etherPrice">;
 
 /** A call that the wallet can pay for. */
 export type Next = {
@@ -27,7 +27,7 @@ export type Next = {
   mostFee: bigint;
 };
 
-type Send = Extract<Request, { kind: "send" }>;
+type Send = Extract<OrderRequest, { kind: "send" }>;
 
 /**
  * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
@@ -43,27 +43,27 @@ export const L1_FEE_MARGIN = 2n;
 const RAISED = (fee: bigint) => (fee * 125n) / 100n;
 
 /** Room for the state to change between the estimate and the block. */
-export function gasLimit(estimated: bigint): bigint {
+export function computeGasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
 /** A send's call. */
 export function transfer({ token, toAddress, amount }: Send): Transaction {
-  const to = storedAddress(toAddress);
-  const { address } = TOKENS[token];
+  const to = requireStoredAddress(toAddress);
+  const { address } = WALLET_TOKENS[token];
   if (address === null) return { to, data: "0x", value: BigInt(amount) };
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, BigInt(amount)] });
   return { to: address, data, value: 0n };
 }
 
 /** A transaction that moves nothing. */
-export function nothingFrom(address: Address): Transaction {
+export function createEmptyTransaction(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
 
-export function serviceCall(request: ServiceRequest, own: Address): Transaction {
-  const to = request.kind === "settlement" ? storedAddress(request.to) : own;
-  return { to, data: asHex(request.data), value: 0n };
+export function buildServiceCall(request: ServiceRequest, own: Address): Transaction {
+  const to = request.kind === "settlement" ? requireStoredAddress(request.to) : own;
+  return { to, data: requireHex(request.data), value: 0n };
 }
 
 export function isSame(call: Transaction, ordered: Transaction): boolean {
@@ -85,13 +85,18 @@ type Cost = {
  * Everything that the transaction needs from the chain, once the wallet is known to hold enough.
  * @throws AppError `invalid_request`, `upstream`
  */
-export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction, cost: Cost): Promise<Next> {
+export async function requireAffordable(
+  ctx: ActionCtx,
+  payer: PayingWallet,
+  call: Transaction,
+  cost: Cost,
+): Promise<Next> {
   const { kind, spent = { token: "ETH", amount: 0n }, later = [] } = cost;
-  const { address } = TOKENS[spent.token];
-  const preparation = await prepareTransaction(storedAddress(payer.address), call, address);
+  const { address } = WALLET_TOKENS[spent.token];
+  const preparation = await prepareTransaction(requireStoredAddress(payer.address), call, address);
   const { native, token, fees, l1Fee } = preparation;
   await requireHeld(ctx, payer, spent, address === null ? native : token);
-  const gas = gasOf(preparation, cost);
+  const gas = getGas(preparation, cost);
   const most = kind === "swap" ? MOST_SWAP_GAS : MOST_GAS;
   if (gas > most) {
     const what = `The transaction would take up to ${gas} gas, and may take at most ${most}`;
@@ -104,19 +109,19 @@ export async function affordable(ctx: ActionCtx, payer: Payer, call: Transaction
   const fee = later.reduce((sum, one) => sum + one * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN, own);
   const ether = address === null ? spent.amount : 0n;
   await requireHeld(ctx, payer, { token: "ETH", amount: ether + fee }, native, fee);
-  if (mostFee > MOST_FEE) throw tooDear(mostFee, MOST_FEE);
+  if (mostFee > MOST_FEE) throw feeTooHighError(mostFee, MOST_FEE);
   return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee };
 }
 
 /** @throws NotKnownYet `invalid_request` if the call would revert. */
-function gasOf({ gas }: Preparation, { unsigned }: Cost): bigint {
-  if (unsigned !== undefined) return gasLimit(unsigned);
-  if (gas.kind === "estimated") return gasLimit(gas.gas);
+function getGas({ gas }: Preparation, { unsigned }: Cost): bigint {
+  if (unsigned !== undefined) return computeGasLimit(unsigned);
+  if (gas.kind === "estimated") return computeGasLimit(gas.gas);
   throw new NotKnownYet("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
 /** The refusal of a transaction for which the network could take more than is allowed; in wei. */
-export function tooDear(fee: bigint, most: bigint): AppError {
+export function feeTooHighError(fee: bigint, most: bigint): AppError {
   return new AppError(
     "upstream",
     `The network fee could reach ${formatUnits(fee, 18)} ETH, and at most ${formatUnits(most, 18)} ETH are ` +
@@ -130,22 +135,22 @@ export function tooDear(fee: bigint, most: bigint): AppError {
  */
 export async function requireHeld(
   ctx: ActionCtx,
-  payer: Payer,
+  payer: PayingWallet,
   { token, amount: needed }: { token: Symbol; amount: bigint },
   held: bigint,
   fee?: bigint,
 ): Promise<void> {
   if (held >= needed) return;
-  const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  const format = (amount: bigint) => formatUnits(amount, WALLET_TOKENS[token].decimals);
   // A fee is an estimate: it is shown as what surely is enough.
   const most = fee === undefined ? needed : needed - fee + roundedUp(fee);
   const missing = fee === undefined ? needed - held : roundedUp(most - held);
   const what =
     fee === undefined
-      ? `Insufficient ${token}: ${shown(needed)} needed`
-      : `Insufficient ETH for the network fee, at most ${feeWords(roundedUp(fee), BigInt(payer.etherPrice))}: ${shown(most)} needed in all`;
+      ? `Insufficient ${token}: ${format(needed)} needed`
+      : `Insufficient ETH for the network fee, at most ${feeWords(roundedUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
   const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
-  const message = `${what}, the wallet holds ${shown(held)}, ${shown(missing)} is missing${hint}`;
+  const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing${hint}`;
   throw new NotKnownYet("invalid_request", message);
 }
 
@@ -158,15 +163,19 @@ function roundedUp(wei: bigint): bigint {
 /** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */
 async function otherWalletHint(
   ctx: ActionCtx,
-  { userId, walletId }: Payer,
+  { userId, walletId }: PayingWallet,
   token: Symbol,
   needed: bigint,
 ): Promise<string> {
   for (const kind of ["basic", "custody"] as const) {
-    const wallet = await ctx.runQuery(internal.wallets.custody.wallets.find, { userId, kind });
+    const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
     if (wallet === null || wallet.walletId === walletId) continue;
-    const { address, decimals } = TOKENS[token];
-    const held = await readAccount(storedAddress(wallet.address), address === null ? [] : [address], []);
+    const { address, decimals } = WALLET_TOKENS[token];
+    const held = await readAccount(
+      requireStoredAddress(wallet.address),
+      address === null ? [] : [address],
+      [],
+    );
     const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
     if (balance >= needed)
       return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;

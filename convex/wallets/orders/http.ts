@@ -11,11 +11,11 @@ import {
   REPLAYED,
   idempotencyKey,
   userId,
-} from "../../lib/http/input";
-import { endpoint, Reply, type Call, type MountedEndpoint } from "../../lib/http/endpoint";
-import { waitingAs } from "../../lib/limits/slots";
-import { formatUnits, usdValue } from "../../lib/money/amounts";
-import { deadlines } from "../../lib/outside/deadlines";
+} from "../../platform/http/input";
+import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../../platform/http/endpoint";
+import { holdSlot } from "../../platform/limits/slots";
+import { formatUnits, toUsd } from "../../lib/money/amounts";
+import { deadlines } from "../../platform/outside/deadlines";
 import { SECOND } from "../../lib/time";
 import {
   acceptUnpriced,
@@ -27,27 +27,27 @@ import {
   swapToken,
   TOOL_CALL,
   walletChoice,
-  warned,
+  buildWarning,
   weakId,
 } from "../inputs";
-import { EXPLORER, NOT_SENT, shownStatus, soldBy, type WalletKind } from "../model";
+import { EXPLORER, NOT_SENT, toPublicStatus, outgoing, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
-import type { Rehearsal } from "./desk";
-import { callersKey, type Order } from "./model";
+import type { Rehearsal } from "./execution";
+import { getCallersKey, type Order } from "./model";
 
 /** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
 
 /** They load the chain's library, so they are imported by the first request that needs them. */
-const desk = () => import("./desk");
+const loadExecution = () => import("./execution");
 const holdings = () => import("../holdings");
 
 type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
-type Payer = FunctionReturnType<typeof internal.wallets.orders.placing.payer>;
+type PayingWalletChoice = FunctionReturnType<typeof internal.wallets.orders.placing.getPayingWallet>;
 
 /**
  * The one answer to a send, a swap, a rehearsal or a repeat: what was ordered, and how it stands.
  * @param order The order's own fields in each of its answers.
- * @throws AppError what `placing.payer` and `placing.place` throw, `upstream`, and why an order ended unsigned
+ * @throws AppError what `placing.getPayingWallet` and `placing.placeOrder` throw, `upstream`, and why an order ended unsigned
  */
 async function answer<Fields extends object>(
   ctx: ActionCtx,
@@ -59,34 +59,41 @@ async function answer<Fields extends object>(
   const { userId, kind, request, call } = placed;
   const { caller } = call;
   if (isRehearsal) {
-    const { rehearse } = await desk();
+    const { rehearse } = await loadExecution();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
-    const { slip, ...rehearsal } = await waitingAs(ctx, caller, work);
+    const { slip, ...rehearsal } = await holdSlot(ctx, caller, work);
     const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
-    return new Reply({ ...rehearsed({ ...rehearsal, refusal }), ...order, ...warned(call, slip) }, {});
+    return new Reply(
+      { ...toRehearsalView({ ...rehearsal, refusal }), ...order, ...buildWarning(call, slip) },
+      {},
+    );
   }
   const isTool = asksAsTool(call);
-  const asked = { ...orderOf(placed), kind, isTool, now: Date.now() };
-  const payer = await ctx.runQuery(internal.wallets.orders.placing.payer, asked);
-  const carried = async () => {
+  const orderArgs = { ...buildOrder(placed), kind, isTool, now: Date.now() };
+  const wallet = await ctx.runQuery(internal.wallets.orders.placing.getPayingWallet, orderArgs);
+  const executePlaced = async () => {
     // A repeat moves nothing new, and its outcome must not depend on a price.
     const { slip, ...opened } =
-      payer.earlier === null ? await open(ctx, placed, payer, isTool) : { ...payer.earlier, slip: null };
+      wallet.earlier === null ? await open(ctx, placed, wallet, isTool) : { ...wallet.earlier, slip: null };
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
     // What its owner is asked about goes on by itself once they have tapped.
-    const { carry } = await desk();
-    return { row: await carry(ctx, opened.orderId, waitMs, opened.isAsked), slip, isRepeat: opened.isRepeat };
+    const { executeOrder } = await loadExecution();
+    return {
+      row: await executeOrder(ctx, opened.orderId, waitMs, opened.isAsked),
+      slip,
+      isRepeat: opened.isRepeat,
+    };
   };
-  const { row, slip, isRepeat } = await waitingAs(ctx, caller, carried);
+  const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced);
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   // Whoever has named a key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
-  const shown = { ...standing(row, isRepeat), ...note, ...order, ...warned(call, slip) };
-  return new Reply(shown, headers, row.txHash === undefined ? 202 : 200);
+  const warnedOrder = { ...describeOrder(row, isRepeat), ...note, ...order, ...buildWarning(call, slip) };
+  return new Reply(warnedOrder, headers, row.txHash === undefined ? 202 : 200);
 }
 
 /** An order as the transactions take it. */
-function orderOf({ userId, request, call: { caller, idempotencyKey } }: Placed) {
+function buildOrder({ userId, request, call: { caller, idempotencyKey } }: Placed) {
   return {
     userId,
     request,
@@ -104,17 +111,22 @@ const slipFailure = (slip: string) => new AppError("invalid_request", `${slip}. 
  * Opens an order, or has its owner asked if the rules require it.
  * @throws AppError `invalid_request` for a tool's amount that looks as if it was meant in whole tokens.
  */
-async function open(ctx: ActionCtx, placed: Placed, { walletId, address, isAsked }: Payer, isTool: boolean) {
+async function open(
+  ctx: ActionCtx,
+  placed: Placed,
+  { walletId, address, isAsked }: PayingWalletChoice,
+  isTool: boolean,
+) {
   const { userId, request, call } = placed;
-  const { foundFor } = await desk();
-  const { slipOf, valuesOf } = await holdings();
+  const { estimateForApproval } = await loadExecution();
+  const { computeSlip, estimateValues } = await holdings();
   const values = isAsked
-    ? await foundFor(ctx, { userId, walletId, address }, request)
-    : await valuesOf(soldBy(request));
-  const slip = await slipOf(address, soldBy(request), values.value);
+    ? await estimateForApproval(ctx, { userId, walletId, address }, request)
+    : await estimateValues(outgoing(request));
+  const slip = await computeSlip(address, outgoing(request), values.value);
   if (slip !== null && isTool) throw slipFailure(slip);
-  const paid = { ...orderOf(placed), isTool, walletId, address: call.caller.address };
-  const opened = await ctx.runMutation(internal.wallets.orders.placing.place, { ...paid, ...values });
+  const paid = { ...buildOrder(placed), isTool, walletId, address: call.caller.address };
+  const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });
   return { ...opened, slip };
 }
 
@@ -125,10 +137,10 @@ const WAITS =
  * How an order stands.
  * @throws AppError why it ended before anything was signed; then its key is free again, unless an owner was asked.
  */
-function standing(row: Order, isRepeat: boolean) {
+function describeOrder(row: Order, isRepeat: boolean) {
   const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
   if (txHash === undefined && row.state !== "failed") {
-    const waits = { approvalId: row._id, idempotencyKey: callersKey(row) };
+    const waits = { approvalId: row._id, idempotencyKey: getCallersKey(row) };
     return { success: false, status: "awaiting_approval" as const, error: WAITS, ...waits };
   }
   if (txHash === undefined) {
@@ -141,7 +153,7 @@ function standing(row: Order, isRepeat: boolean) {
   return {
     success: error === undefined,
     txHash,
-    status: shownStatus(row),
+    status: toPublicStatus(row),
     explorerUrl: EXPLORER + txHash,
     ...(isRepeat ? { repeated: true as const } : {}),
     ...(error === undefined ? {} : { error }),
@@ -154,11 +166,11 @@ function standing(row: Order, isRepeat: boolean) {
 const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
 
 /** What an order would do. */
-function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Omit<Rehearsal, "slip">) {
+function toRehearsalView({ refusal, isAsked, leftUsd, value, terms, found }: Omit<Rehearsal, "slip">) {
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
   const rehearsal = {
     refusal: refused ?? (isAsked ? { status: 202, error: WOULD_ASK } : null),
-    valueUsd: value === undefined ? null : usdValue(BigInt(value)),
+    valueUsd: value === undefined ? null : toUsd(BigInt(value)),
     mostFeeEth: found === undefined ? null : formatUnits(BigInt(found.feesInAll), 18),
     costBps: found?.costBps ?? null,
     leftUsd,
@@ -167,7 +179,7 @@ function rehearsed({ refusal, isAsked, leftUsd, value, terms, found }: Omit<Rehe
 }
 
 /** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
-const ended = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
+const buildEndedFailure = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
 const NOTHING_MOVED = z.object({
   nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
   approvalTxHash: z.string().optional().describe("The swap's approval, which is mined: its fee was spent"),
@@ -185,13 +197,17 @@ const ordering = {
   errors: {
     not_found: "The user has no such wallet: connect first.",
     conflict: "The idempotency key was used for another request.",
-    invalid_request: ended(
+    invalid_request: buildEndedFailure(
       "The request or the state of the wallet does not allow it; the message says what.",
     ),
-    forbidden: ended("The owner of this userId has not allowed this, or it is above a cap."),
-    paused: ended("The operator has paused sends and swaps, or the owner has frozen the account."),
-    internal: ended("The service failed."),
-    upstream: ended("The chain's RPC node or the swap provider failed, or its quote was refused."),
+    forbidden: buildEndedFailure("The owner of this userId has not allowed this, or it is above a cap."),
+    paused: buildEndedFailure(
+      "The operator has paused sends and swaps, or the owner has frozen the account.",
+    ),
+    internal: buildEndedFailure("The service failed."),
+    upstream: buildEndedFailure(
+      "The chain's RPC node or the swap provider failed, or its quote was refused.",
+    ),
   },
 } as const;
 
@@ -246,7 +262,7 @@ const DONE = {
 const EXAMPLE_SEND = { token: "USDC", toAddress: EXAMPLE_ADDRESS, amount: "25000000" } as const;
 const EXAMPLE_SIDES = { fromToken: "USDC", toToken: "WETH" } as const;
 
-const send: MountedEndpoint = endpoint({
+const send: MountedEndpoint = defineEndpoint({
   ...ordering,
   path: "/mcp/defi/send",
   summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
@@ -278,7 +294,7 @@ const send: MountedEndpoint = endpoint({
   },
 });
 
-const swap: MountedEndpoint = endpoint({
+const swap: MountedEndpoint = defineEndpoint({
   ...ordering,
   path: "/mcp/defi/swap",
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",

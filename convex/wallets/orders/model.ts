@@ -1,20 +1,20 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { liveRules } from "../../accounts/model";
+import { requireUnfrozenRules } from "../../identity/model";
 import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
-import { NOBODY, rowsByBoth } from "../../lib/records";
+import { NOBODY, queryByBoth } from "../../platform/records";
 import { NEVER } from "../../lib/time";
 import {
-  byWalletId,
-  pauseOf,
+  requireWallet,
+  getPauseError,
   PREPARED_FOR_MS,
-  serviceWalletId,
-  walletById,
+  toServiceWalletId,
+  findWalletById,
   type ServiceRole,
 } from "../model";
-import type { Found, Request, ServiceRequest } from "../tables";
-import { addressKey, credentialOf, weigh, type Ordering } from "./limits";
+import type { Estimate, OrderRequest, ServiceRequest } from "../tables";
+import { getAddressKey, toCredentialKey, checkLimits, type Ordering } from "./limits";
 
 /** The rows of orders, and opening them. Plain functions, steps of their caller's mutation. */
 
@@ -25,7 +25,7 @@ export const REVERTED = "The transaction was mined and reverted";
 /** How many rows of a service account may be signed at the same time. */
 export const MOST_SIGNED_SERVICE = 8;
 
-export async function byId(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
+export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
   const row = await ctx.db.get("orders", id);
   if (row === null) throw new AppError("internal", "The order is gone");
   return row;
@@ -49,7 +49,7 @@ export type NewOrder = Ordering & {
   etherPrice: string;
   idempotencyKey?: string | undefined;
   /** What its owner was shown. */
-  found?: Found | undefined;
+  found?: Estimate | undefined;
   mentioned?: Mentioned;
 };
 
@@ -57,26 +57,26 @@ export type NewOrder = Ordering & {
  * Opens an order: its idempotency key, its part of the limits and its row, in one step.
  * @returns The order; if the key was used before with the same terms, the first one.
  * @throws AppError `conflict` if the key was used for other terms; `paused`; `invalid_request`, `forbidden`, `upstream`
- * as `weigh` refuses.
+ * as `checkLimits` refuses.
  */
 export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Order> {
-  const earlier = await earlierOf(ctx, order);
+  const earlier = await findEarlierOrder(ctx, order);
   if (earlier !== null) return earlier;
   const id = await ctx.db.insert("orders", {
-    ...(await newFields(ctx, order)),
-    ...(await countedFields(ctx, order, Date.now())),
+    ...(await buildOrderFields(ctx, order)),
+    ...(await buildCountedFields(ctx, order, Date.now())),
   });
-  return byId(ctx, id);
+  return requireOrder(ctx, id);
 }
 
 export type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
 
 /** The order that an earlier request with the same key has opened. @throws AppError `conflict` if it had other terms. */
-export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
+export async function findEarlierOrder(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
   const { userId } = order;
-  const key = scopedKey(order);
+  const key = toScopedKey(order);
   if (key === undefined) return null;
-  const rows = rowsByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
+  const rows = queryByBoth(ctx.db.query("orders"), "userId", userId, "idempotencyKey", key);
   const row = await rows.unique();
   if (row !== null && !hasTerms(row, order)) throw new AppError("conflict", KEY_USED);
   return row;
@@ -84,18 +84,18 @@ export async function earlierOf(ctx: QueryCtx, order: Keyed): Promise<Order | nu
 
 /** Whether an order is of this wallet and these terms. */
 export function hasTerms(row: Order, { walletId, request }: Pick<Keyed, "walletId" | "request">): boolean {
-  const terms = (one: Request) => JSON.stringify(Object.entries(one).sort());
+  const terms = (one: OrderRequest) => JSON.stringify(Object.entries(one).sort());
   return row.walletId === walletId && terms(row.request) === terms(request);
 }
 
 /** A key belongs to the account, the credential and the endpoint. */
-function scopedKey({ request, by, key, idempotencyKey }: Keyed): string | undefined {
+function toScopedKey({ request, by, key, idempotencyKey }: Keyed): string | undefined {
   if (idempotencyKey === undefined) return undefined;
-  return `${request.kind} ${credentialOf({ by, keyId: key?._id })} ${idempotencyKey}`;
+  return `${request.kind} ${toCredentialKey({ by, keyId: key?._id })} ${idempotencyKey}`;
 }
 
 /** The key as its caller has sent it. */
-export function callersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyKey">): string {
+export function getCallersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyKey">): string {
   return idempotencyKey.replace(/^\S+ \S+ /, "");
 }
 
@@ -110,13 +110,13 @@ const BLANK = {
 };
 
 /** The fields of a new row of a user, opened or asked. @throws AppError `paused`. */
-export async function newFields(ctx: MutationCtx, order: NewOrder) {
+export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   const { userId, walletId, request, by, key, value, etherPrice, found, mentioned } = order;
-  const paused = pauseOf();
+  const paused = getPauseError();
   if (paused !== null) throw paused;
-  const { address } = await byWalletId(ctx, walletId);
-  const { version: rules } = await liveRules(ctx, userId);
-  const idempotencyKey = scopedKey(order);
+  const { address } = await requireWallet(ctx, walletId);
+  const { version: rules } = await requireUnfrozenRules(ctx, userId);
+  const idempotencyKey = toScopedKey(order);
   const source: "x" | "telegram" | "web" = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
   return {
     ...BLANK,
@@ -138,11 +138,11 @@ export async function newFields(ctx: MutationCtx, order: NewOrder) {
   };
 }
 
-/** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `weigh` refuses. */
-export async function countedFields(ctx: MutationCtx, order: Ordering, now: number) {
-  const { refusal, counted, isLoose } = await weigh(ctx, order, now);
+/** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `checkLimits` refuses. */
+export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now: number) {
+  const { refusal, counted, isLoose } = await checkLimits(ctx, order, now);
   if (refusal !== null) throw refusal;
-  const countedFor = addressKey(order);
+  const countedFor = getAddressKey(order);
   return {
     state: "prepared" as const,
     nextCheckAt: now + PREPARED_FOR_MS,
@@ -164,7 +164,7 @@ export async function recordUnreadable(
 }
 
 /**
- * Opens an order of a service account: it has no owner and no limits. The caller carries it out with `desk.carry`.
+ * Opens an order of a service account: it has no owner and no limits. The caller carries it out with `execution.executeOrder`.
  * @param address The account's, checksummed.
  */
 export async function openServiceOrder(
@@ -173,8 +173,8 @@ export async function openServiceOrder(
   address: string,
   request: ServiceRequest,
 ): Promise<Id<"orders">> {
-  const walletId = serviceWalletId(role, address);
-  if ((await walletById(ctx, walletId)) === null)
+  const walletId = toServiceWalletId(role, address);
+  if ((await findWalletById(ctx, walletId)) === null)
     await ctx.db.insert("wallets", { walletId, userId: NOBODY, kind: role, address });
   const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
@@ -196,19 +196,19 @@ const MOST_PREPARED = 100;
  * The order that has to move on before this one is signed: the oldest signed one of its account, once it has as many as
  * it may (a user's wallet one), or one whose approval is mined and which has not used it yet. `null` if there is none.
  */
-export async function blockerOf(
+export async function findBlockingOrder(
   ctx: QueryCtx,
   { _id, walletId, userId }: Pick<Order, "_id" | "walletId" | "userId">,
 ): Promise<Order | null> {
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
-  const signed = await signedOf(ctx, walletId, most);
+  const signed = await listSignedOrders(ctx, walletId, most);
   if (signed.length === most) return signed[0] ?? null;
-  const rows = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
   const prepared = userId === NOBODY ? [] : await rows.take(MOST_PREPARED);
   return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
 }
 
 /** The signed rows of an account, oldest first. */
-export async function signedOf(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
-  return rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
+export async function listSignedOrders(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
+  return queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
 }

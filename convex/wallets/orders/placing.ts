@@ -1,18 +1,18 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
-import { permit, verdictNow, type Verdict } from "../../accounts/access";
-import { rulesOf } from "../../accounts/model";
-import { AppError, failureOf, vErrorCode, FROZEN } from "../../lib/errors";
-import { usdValue } from "../../lib/money/amounts";
-import { rowsByBoth } from "../../lib/records";
+import { requireAllowed, authorize, type Decision } from "../../identity/access";
+import { getRules } from "../../identity/model";
+import { AppError, getErrorData, vErrorCode, FROZEN } from "../../lib/errors";
+import { toUsd } from "../../lib/money/amounts";
+import { queryByBoth } from "../../platform/records";
 import { MINUTE } from "../../lib/time";
-import { approvingLink } from "../../messenger/model";
-import { NO_WALLET, pauseOf, walletOf, type WalletKind } from "../model";
-import { vFound, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
-import { credentialOf, weigh, type Ordering } from "./limits";
-import { earlierOf, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
-import { askInChat, seenAt } from "./questions";
+import { findApprovingLink } from "../../messenger/model";
+import { NO_WALLET, getPauseError, findWallet, type WalletKind } from "../model";
+import { vEstimate, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
+import { toCredentialKey, checkLimits, type Ordering } from "./limits";
+import { findEarlierOrder, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
+import { askInChat, stateAt } from "./questions";
 
 /** Orders of HTTP callers, for actions: who pays, what would be refused, opening or asking, and how they stand. */
 
@@ -24,7 +24,7 @@ const vTool = { isTool: v.optional(v.boolean()) };
 const vFrom = v.union(v.string(), v.null());
 
 /** Whose word a caller's is; of one whose order its owner has to approve, their own word opens nothing. */
-function wordOf(verdict: Verdict): { by: By; key?: Ordering["key"] } {
+function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
   if (verdict.kind !== "allowed") return { by: "id" };
   const { by, key } = verdict;
   return { by: by === "unclaimed" ? "free" : by, key };
@@ -37,7 +37,7 @@ const vPlaced = v.object({
   isRepeat: v.boolean(),
 });
 
-function placed({ _id: orderId, question }: Order, isRepeat: boolean): Infer<typeof vPlaced> {
+function toPlacedOrder({ _id: orderId, question }: Order, isRepeat: boolean): Infer<typeof vPlaced> {
   return { orderId, isAsked: question !== undefined, isRepeat };
 }
 
@@ -56,7 +56,7 @@ async function earlierFor(
   isTool: boolean | undefined,
   now: number,
 ): Promise<Order | null> {
-  if (isTool !== true || order.idempotencyKey !== undefined) return earlierOf(ctx, order);
+  if (isTool !== true || order.idempotencyKey !== undefined) return findEarlierOrder(ctx, order);
   const { userId, by, key } = order;
   const since = now - SAME_FOR_MS;
   const orders = ctx.db.query("orders");
@@ -64,18 +64,18 @@ async function earlierFor(
     by === "id"
       ? orders.withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
       : orders.withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since));
-  const credential = credentialOf({ by, keyId: key?._id });
+  const credential = toCredentialKey({ by, keyId: key?._id });
   for (const row of await newest.order("desc").take(MOST_NEWEST)) {
     const isRecent = Math.max(row._creationTime, row.countedAt ?? 0) > since;
-    const isTheirs = by === "id" || credentialOf(row) === credential;
+    const isTheirs = by === "id" || toCredentialKey(row) === credential;
     if (!isRecent || !isTheirs || !hasTerms(row, order)) continue;
-    if ((await seenAt(ctx, row, now)).state !== "failed") return row;
+    if ((await stateAt(ctx, row, now)).state !== "failed") return row;
   }
   return null;
 }
 
 async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets">> {
-  const wallet = await walletOf(ctx, userId, kind);
+  const wallet = await findWallet(ctx, userId, kind);
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   return wallet;
 }
@@ -86,12 +86,12 @@ async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Pr
  */
 async function askedAbout(
   ctx: QueryCtx,
-  verdict: Verdict,
+  verdict: Decision,
   userId: string,
   now: number,
 ): Promise<Doc<"messengerLinks"> | null> {
   if (verdict.kind === "allowed") return null;
-  const link = verdict.kind === "asks" ? await approvingLink(ctx, userId, now) : null;
+  const link = verdict.kind === "asks" ? await findApprovingLink(ctx, userId, now) : null;
   if (link === null) throw verdict.error;
   return link;
 }
@@ -99,10 +99,10 @@ async function askedAbout(
 /**
  * The wallet that pays for an order, for callers who may move it or have its owner asked.
  * @returns Whether its owner has to be asked; `earlier`: the order that the key has opened before: nothing new is moved.
- * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`accounts/access`);
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`identity/access`);
  * `not_found` without a wallet of this kind.
  */
-export const payer = internalQuery({
+export const getPayingWallet = internalQuery({
   args: { ...vAsked, ...vTool, idempotencyKey: v.optional(v.string()), kind: vWalletKind, now: v.number() },
   returns: v.object({
     walletId: v.string(),
@@ -112,11 +112,11 @@ export const payer = internalQuery({
   }),
   handler: async (ctx, { kind, keyHash, isTool, now, ...given }) => {
     const { userId, request } = given;
-    const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
-    const isAsked = (await askedAbout(ctx, verdict, userId, now)) !== null;
+    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const isAsked = (await askedAbout(ctx, decision, userId, now)) !== null;
     const { walletId, address } = await payingWallet(ctx, userId, kind);
-    const earlier = await earlierFor(ctx, { ...given, ...wordOf(verdict), walletId }, isTool, now);
-    return { walletId, address, isAsked, earlier: earlier === null ? null : placed(earlier, true) };
+    const earlier = await earlierFor(ctx, { ...given, ...getCredential(decision), walletId }, isTool, now);
+    return { walletId, address, isAsked, earlier: earlier === null ? null : toPlacedOrder(earlier, true) };
   },
 });
 
@@ -127,22 +127,22 @@ export const payer = internalQuery({
  * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it and nobody can be asked;
  * `conflict`, `paused`, `rate_limited`, and the refusals of the limits.
  */
-export const place = internalMutation({
-  args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, found: v.optional(vFound) },
+export const placeOrder = internalMutation({
+  args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, found: v.optional(vEstimate) },
   returns: vPlaced,
   handler: async (ctx, { keyHash, isTool, found, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
-    const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
-    const order: NewOrder = { ...given, ...wordOf(verdict) };
-    const account = await askedAbout(ctx, verdict, userId, now);
+    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const order: NewOrder = { ...given, ...getCredential(decision) };
+    const account = await askedAbout(ctx, decision, userId, now);
     const earlier = await earlierFor(ctx, order, isTool, now);
-    if (earlier !== null) return placed(earlier, true);
-    if (account === null) return placed(await openOrder(ctx, order), false);
+    if (earlier !== null) return toPlacedOrder(earlier, true);
+    if (account === null) return toPlacedOrder(await openOrder(ctx, order), false);
     if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
     // By the key of a question without one, a repeat finds its outcome.
     const { idempotencyKey = `approval_${crypto.randomUUID()}` } = given;
-    return placed(await askInChat(ctx, { ...order, idempotencyKey, found, account }), false);
+    return toPlacedOrder(await askInChat(ctx, { ...order, idempotencyKey, found, account }), false);
   },
 });
 
@@ -163,9 +163,9 @@ export type Forecast = Infer<typeof vForecast>;
 /**
  * Only reads, for whoever may see the wallet: why an order would be refused before the chain is asked, and what is left
  * of its limits before it, in USD.
- * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's; `not_found` as `payer`.
+ * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's; `not_found` as `getPayingWallet`.
  */
-export const forecast = internalQuery({
+export const forecastOrder = internalQuery({
   args: {
     ...vAsked,
     kind: vWalletKind,
@@ -176,18 +176,18 @@ export const forecast = internalQuery({
   returns: vForecast,
   handler: async (ctx, { kind, keyHash, now, ...given }) => {
     const { userId, request } = given;
-    permit(await verdictNow(ctx, userId, "holdings", now, keyHash));
+    requireAllowed(await authorize(ctx, userId, "holdings", now, keyHash));
     const { walletId, address } = await payingWallet(ctx, userId, kind);
-    const verdict = await verdictNow(ctx, userId, request.kind, now, keyHash);
-    const asked = await askedAbout(ctx, verdict, userId, now).catch(failureOf);
-    const isBarred = asked !== null && "code" in asked;
-    const word = verdict.kind === "allowed" ? wordOf(verdict) : { by: "tap" as const };
-    const { refusal, left } = await weigh(ctx, { ...given, ...word }, now);
-    const { isFrozen } = await rulesOf(ctx, userId, now);
-    const stopped = isFrozen ? new AppError("paused", FROZEN) : pauseOf();
-    const why = failureOf(stopped) ?? (isBarred ? asked : failureOf(refusal));
-    const isAsked = asked !== null && !isBarred;
-    return { walletId, address, refusal: why, isAsked, leftUsd: usdValue(left) };
+    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const needsApproval = await askedAbout(ctx, decision, userId, now).catch(getErrorData);
+    const isBarred = needsApproval !== null && "code" in needsApproval;
+    const word = decision.kind === "allowed" ? getCredential(decision) : { by: "tap" as const };
+    const { refusal, left } = await checkLimits(ctx, { ...given, ...word }, now);
+    const { isFrozen } = await getRules(ctx, userId, now);
+    const stopped = isFrozen ? new AppError("paused", FROZEN) : getPauseError();
+    const why = getErrorData(stopped) ?? (isBarred ? needsApproval : getErrorData(refusal));
+    const isAsked = needsApproval !== null && !isBarred;
+    return { walletId, address, refusal: why, isAsked, leftUsd: toUsd(left) };
   },
 });
 
@@ -195,15 +195,15 @@ export const forecast = internalQuery({
 const MOST_SEARCHED = 200;
 
 /** A user's order by any hash that was told for it; `null` if there is none. */
-export const byHash = internalQuery({
+export const findOrderByHash = internalQuery({
   args: { userId: v.string(), txHash: v.string() },
   returns: v.union(vOrderRow, v.null()),
   handler: async (ctx, { userId, txHash }) => {
     const orders = () => ctx.db.query("orders");
-    const shown = await rowsByBoth(orders(), "userId", userId, "txHash", txHash).first();
-    if (shown !== null) return shown;
-    const counted = orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId));
-    const newest = await counted.order("desc").take(MOST_SEARCHED);
+    const byTxHash = await queryByBoth(orders(), "userId", userId, "txHash", txHash).first();
+    if (byTxHash !== null) return byTxHash;
+    const countedOrders = orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId));
+    const newest = await countedOrders.order("desc").take(MOST_SEARCHED);
     return newest.find(({ tries }) => tries.some(({ hash }) => hash === txHash)) ?? null;
   },
 });

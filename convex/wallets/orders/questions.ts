@@ -2,29 +2,36 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { rulesOf } from "../../accounts/model";
-import { allListed } from "../../accounts/keys";
-import { change } from "../../lib/changes";
-import { AppError, failureOf, usedUp } from "../../lib/errors";
-import { formatUnits, usdValue } from "../../lib/money/amounts";
-import { usd } from "../../lib/text/numbers";
-import { DAY, dateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
-import { approvingLink, enqueueCard, linkedChat } from "../../messenger/model";
+import { getRules } from "../../identity/model";
+import { listRecipients } from "../../identity/model";
+import { defineMutation } from "../../platform/changes";
+import { AppError, getErrorData, limitExceeded } from "../../lib/errors";
+import { formatUnits, toUsd } from "../../lib/money/amounts";
+import { formatUsd } from "../../lib/text/numbers";
+import { DAY, formatDateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { findApprovingLink, enqueueCard, findLinkedChat } from "../../messenger/model";
 import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, feeWords, walletOf } from "../model";
-import { vFound, vPlacing, type Found } from "../tables";
-import { TOKENS, type Symbol } from "../tokens";
-import { weigh, type Recipient } from "./limits";
-import { byId, countedFields, earlierOf, newFields, type NewOrder, type Order } from "./model";
+import { EXPLORER, feeWords, findWallet } from "../model";
+import { vEstimate, vPlacing, type Estimate } from "../tables";
+import { WALLET_TOKENS, type Symbol } from "../tokens";
+import { checkLimits, type Recipient } from "./limits";
+import {
+  requireOrder,
+  buildCountedFields,
+  findEarlierOrder,
+  buildOrderFields,
+  type NewOrder,
+  type Order,
+} from "./model";
 
 /**
  * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
  * end at any change of the owner's rules. And the cards that owners get about their orders, made from decoded terms: they
  * contain no word of the caller's.
  */
-
 const ASKED_MS = 10 * MINUTE;
+
 /** How often somebody may have an owner asked by their id alone: anybody who knows it could ask for ever. */
 const MOST_A_DAY = 10;
 
@@ -33,30 +40,30 @@ const EXPIRED = "The owner has not answered within 10 minutes";
 const VOID = "The owner's rules have changed since it was asked";
 
 /** Why a question has ended by itself at `now`; `null` while its owner may still answer it. */
-async function overAt(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
+async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
   const { question, userId, rules, nextCheckAt } = row;
   if (question === undefined || nextCheckAt <= now) return EXPIRED;
-  const { version, isFrozen } = await rulesOf(ctx, userId, now);
-  const link = await approvingLink(ctx, userId, now);
+  const { version, isFrozen } = await getRules(ctx, userId, now);
+  const link = await findApprovingLink(ctx, userId, now);
   return isFrozen || version !== rules || link?.messengerId !== question.messengerId ? VOID : null;
 }
 
 /** An order as it is at `now`, whether its question has been ended yet or not. */
-export async function seenAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
-  const error = row.state === "asked" ? await overAt(ctx, row, now) : null;
-  return error === null ? row : { ...row, ...ended(error, now) };
+export async function stateAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
+  const error = row.state === "asked" ? await findEndReason(ctx, row, now) : null;
+  return error === null ? row : { ...row, ...buildEndFields(error, now) };
 }
 
-function ended(error: string, now: number) {
+function buildEndFields(error: string, now: number) {
   return { state: "failed" as const, error, errorCode: "forbidden", endedAt: now, nextCheckAt: NEVER };
 }
 
 /** Ends a question that nobody answered, or that is void, without an order. */
 export async function expire(ctx: MutationCtx, row: Order, now: number): Promise<void> {
-  await ctx.db.patch("orders", row._id, ended((await overAt(ctx, row, now)) ?? EXPIRED, now));
+  await ctx.db.patch("orders", row._id, buildEndFields((await findEndReason(ctx, row, now)) ?? EXPIRED, now));
 }
 
-type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Found };
+type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Estimate };
 
 /**
  * Stores a question, and sends its card to the owner's chat. The order will stand on the owner's tap, whoever asks.
@@ -69,16 +76,19 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   const byIdAlone = order.by === "id";
   if (byIdAlone) await refuseTooMany(ctx, userId, now);
   const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
-  const { refusal, left, recipient } = await weigh(ctx, { ...order, by, address: null }, now);
+  const { refusal, left, recipient } = await checkLimits(ctx, { ...order, by, address: null }, now);
   if (refusal !== null) throw refusal;
-  const asked = {
+  const questionFields = {
     by,
     state: "asked" as const,
     question: { messengerId, byId: byIdAlone },
     nextCheckAt: now + ASKED_MS,
   };
-  const row = await byId(ctx, await ctx.db.insert("orders", { ...(await newFields(ctx, order)), ...asked }));
-  const lookAlike = request.kind === "send" ? await lookAlikeOf(ctx, userId, request.toAddress) : null;
+  const row = await requireOrder(
+    ctx,
+    await ctx.db.insert("orders", { ...(await buildOrderFields(ctx, order)), ...questionFields }),
+  );
+  const lookAlike = request.kind === "send" ? await findLookAlike(ctx, userId, request.toAddress) : null;
   const asker = by === "chat" ? "You" : "Somebody who knows your account id";
   const paragraphs = questionCard(row, { found, recipient, lookAlike, left, asker });
   const buttons = questionButtons(row._id);
@@ -88,14 +98,14 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
 }
 
 /** Which of the addresses that an owner knows another is made to look like, in words; `null` if none. */
-async function lookAlikeOf(ctx: QueryCtx, userId: string, other: string): Promise<string | null> {
-  const listed = await allListed(ctx, userId);
-  const known = listed.map(({ address }) => ({ address, what: "which is on your list" }));
+async function findLookAlike(ctx: QueryCtx, userId: string, other: string): Promise<string | null> {
+  const listed = await listRecipients(ctx, userId);
+  const knownAddresses = listed.map(({ address }) => ({ address, what: "which is on your list" }));
   for (const kind of ["basic", "custody"] as const) {
-    const wallet = await walletOf(ctx, userId, kind);
-    if (wallet !== null) known.push({ address: wallet.address, what: `your own ${kind} wallet` });
+    const wallet = await findWallet(ctx, userId, kind);
+    if (wallet !== null) knownAddresses.push({ address: wallet.address, what: `your own ${kind} wallet` });
   }
-  const alike = known.find(({ address }) => address !== other && ends(address) === ends(other));
+  const alike = knownAddresses.find(({ address }) => address !== other && ends(address) === ends(other));
   return alike === undefined ? null : `${alike.address}, ${alike.what}`;
 }
 
@@ -111,7 +121,7 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
     .withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
     .order("desc")
     .take(MOST_A_DAY);
-  const quota = (name: string, againAt: number) => usedUp(name, Math.max(1, againAt - now));
+  const quota = (name: string, againAt: number) => limitExceeded(name, Math.max(1, againAt - now));
   const refused = recent.find(({ error, endedAt = 0 }) => error === REFUSED && endedAt > now - HOUR);
   if (refused?.endedAt !== undefined)
     throw quota("the limit of questions to an owner who has refused", refused.endedAt + HOUR);
@@ -119,7 +129,7 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
   if (first !== undefined && first._creationTime > now - DAY)
     throw quota("the daily limit of questions to the owner", first._creationTime + DAY);
   for (const row of recent)
-    if (row.state === "asked" && (await overAt(ctx, row, now)) === null)
+    if (row.state === "asked" && (await findEndReason(ctx, row, now)) === null)
       throw quota("the limit of open questions to the owner", row.nextCheckAt);
 }
 
@@ -129,7 +139,7 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
  * @param which The order's id, as the button holds it.
  * @returns The order afterwards; `null` if this account was not asked.
  */
-export async function answer(
+export async function answerQuestion(
   ctx: MutationCtx,
   which: string,
   said: "yes" | "no",
@@ -139,40 +149,40 @@ export async function answer(
   const row = id === null ? null : await ctx.db.get("orders", id);
   if (row?.question?.messengerId !== messengerId) return null;
   const now = Date.now();
-  if (row.state === "asked" && (await overAt(ctx, row, now)) === null)
+  if (row.state === "asked" && (await findEndReason(ctx, row, now)) === null)
     await ctx.db.patch(
       "orders",
       row._id,
-      said === "yes" ? await approved(ctx, row, now) : ended(REFUSED, now),
+      said === "yes" ? await buildApprovedFields(ctx, row, now) : buildEndFields(REFUSED, now),
     );
-  return seenAt(ctx, await byId(ctx, row._id), now);
+  return stateAt(ctx, await requireOrder(ctx, row._id), now);
 }
 
 /** What a tap makes of an order: it begins, unless the limits of this moment end it. */
-async function approved(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
+async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
   const { userId, request, by, value } = row;
   if (request.kind !== "send" && request.kind !== "swap")
     throw new AppError("internal", "Nobody is asked about this");
   try {
-    const counted = await countedFields(ctx, { userId, request, by, value, address: null }, now);
+    const limitFields = await buildCountedFields(ctx, { userId, request, by, value, address: null }, now);
     // Whoever asked may be gone.
-    await ctx.scheduler.runAfter(0, internal.wallets.actions.carry, { orderId });
-    return counted;
+    await ctx.scheduler.runAfter(0, internal.wallets.actions.executeApproved, { orderId });
+    return limitFields;
   } catch (error) {
     // The limits are checked before anything is written.
-    const failure = failureOf(error);
+    const failure = getErrorData(error);
     if (failure === null) throw error;
-    return { ...ended(failure.message, now), errorCode: failure.code };
+    return { ...buildEndFields(failure.message, now), errorCode: failure.code };
   }
 }
 
 /** Asks about an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others. */
-export const propose = change(
-  { ...vPlacing, messengerId: v.string(), found: vFound },
+export const proposeOrder = defineMutation(
+  { ...vPlacing, messengerId: v.string(), found: vEstimate },
   async (ctx, { messengerId, ...given }) => {
     const order = { ...given, by: "chat" as const, address: null };
-    if ((await earlierOf(ctx, order)) !== null) return;
-    const account = await approvingLink(ctx, given.userId, Date.now());
+    if ((await findEarlierOrder(ctx, order)) !== null) return;
+    const account = await findApprovingLink(ctx, given.userId, Date.now());
     if (account?.messengerId !== messengerId)
       throw new AppError("forbidden", "This account orders nothing for that user, or not for two hours yet");
     await askInChat(ctx, { ...order, account });
@@ -180,10 +190,10 @@ export const propose = change(
 );
 
 /** Tells the linked account of an owner what an order has come to; whoever ordered it may never look again. */
-export const tellEnd = change({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  const row = await byId(ctx, orderId);
+export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  const row = await requireOrder(ctx, orderId);
   const { userId, keyId, question } = row;
-  const chatId = await linkedChat(ctx, userId);
+  const chatId = await findLinkedChat(ctx, userId);
   if (chatId === null) return;
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
   // What was tapped for in the chat surprises nobody there.
@@ -195,7 +205,13 @@ export const tellEnd = change({ orderId: v.id("orders") }, async (ctx, { orderId
 /** @param facts What only the moment of the question knows; `recipient` is `null` for a swap, `left` in micro-USD. */
 function questionCard(
   row: Order,
-  facts: { found: Found; recipient: Recipient | null; lookAlike: string | null; left: bigint; asker: string },
+  facts: {
+    found: Estimate;
+    recipient: Recipient | null;
+    lookAlike: string | null;
+    left: bigint;
+    asker: string;
+  },
 ): Paragraph[] {
   const { found, recipient, lookAlike, left, asker } = facts;
   const { request, value, nextCheckAt } = row;
@@ -207,18 +223,18 @@ function questionCard(
   const lines = [
     value === undefined
       ? "⚠️ There is no live price for it: no limit counts what it moves"
-      : `Worth ${usd(usdValue(BigInt(value)))} USD`,
+      : `Worth ${formatUsd(toUsd(BigInt(value)))} USD`,
     ...(found.costBps === null
       ? []
       : [`By the price feeds it costs at most ${(Math.max(0, found.costBps) / 100).toFixed(2)} %`]),
     `Network fees: at most ${feeWords(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
-    `Left for today: ${usd(usdValue(left))} USD`,
+    `Left for today: ${formatUsd(toUsd(left))} USD`,
   ];
   return [
-    [{ bold: "🔐 Your approval is asked for" }, `\n${requestWords(row)}`],
+    [{ bold: "🔐 Your approval is asked for" }, `\n${describeRequest(row)}`],
     [ends.join("\n")],
     [lines.join("\n")],
-    [`${asker} asked for this. Nothing moves without your tap, until ${dateTime(nextCheckAt)}.`],
+    [`${asker} asked for this. Nothing moves without your tap, until ${formatDateTime(nextCheckAt)}.`],
   ];
 }
 
@@ -232,49 +248,52 @@ function questionButtons(id: string): Button[][] {
   ];
 }
 
-function amountOf(amount: string, token: Symbol): string {
-  return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
+function formatTokenAmount(amount: string, token: Symbol): string {
+  return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
 
 /** An order in one line, without its recipient. */
-function requestWords({ request, minBuyAmount }: Pick<Order, "request" | "minBuyAmount">): string {
-  if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
+function describeRequest({ request, minBuyAmount }: Pick<Order, "request" | "minBuyAmount">): string {
+  if (request.kind === "send") return `Send ${formatTokenAmount(request.amount, request.token)}`;
   if (request.kind !== "swap") return request.kind;
   const { amount, fromToken, toToken } = request;
-  const bound = minBuyAmount === undefined ? "" : `, for at least ${amountOf(minBuyAmount, toToken)}`;
-  return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
+  const bound =
+    minBuyAmount === undefined ? "" : `, for at least ${formatTokenAmount(minBuyAmount, toToken)}`;
+  return `Swap ${formatTokenAmount(amount, fromToken)} to ${toToken}${bound}`;
 }
 
 /** What an owner's card says about a recipient: nothing that others could have influenced. */
 function recipientWords(recipient: Recipient, lookAlike: string | null): string {
   if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
-  if (recipient.kind === "listed") return `On your list since ${dateTime(recipient.since)}`;
+  if (recipient.kind === "listed") return `On your list since ${formatDateTime(recipient.since)}`;
   if (lookAlike !== null) return `⚠️ New, and made to look like ${lookAlike}`;
   return recipient.countsFrom === null
     ? "⚠️ New: it is not on your list"
-    : `⚠️ New: on your list it counts from ${dateTime(recipient.countsFrom)}`;
+    : `⚠️ New: on your list it counts from ${formatDateTime(recipient.countsFrom)}`;
 }
 
 /** The card that replaces the question. */
-export function decidedCard(row: Order): Paragraph[] {
+export function buildDecidedCard(row: Order): Paragraph[] {
   const { state, txHash, error } = row;
-  if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [requestWords(row)]];
+  if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [describeRequest(row)]];
   const why = error === undefined ? [] : [[error]];
-  return [[{ bold: "✖ Nothing was moved" }], [requestWords(row)], ...why];
+  return [[{ bold: "✖ Nothing was moved" }], [describeRequest(row)], ...why];
 }
 
 /** What an order has come to. @param key The name of the key that ordered it. */
 function endCard(row: Order, key: string | undefined): Paragraph[] {
   const { request, bought, txHash, address, question, error } = row;
   const arrived =
-    request.kind === "swap" && bought !== undefined ? [`Arrived: ${amountOf(bought, request.toToken)}`] : [];
+    request.kind === "swap" && bought !== undefined
+      ? [`Arrived: ${formatTokenAmount(bought, request.toToken)}`]
+      : [];
   const lines = [
-    requestWords({ request }),
+    describeRequest({ request }),
     `From ${address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
     ...(error === undefined ? arrived : [error]),
     ...(question === undefined
-      ? [`Ordered ${wayOf(row, key)}. If that was not you, freeze your account.`]
+      ? [`Ordered ${describeOrigin(row, key)}. If that was not you, freeze your account.`]
       : []),
   ];
   const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
@@ -285,7 +304,7 @@ function endCard(row: Order, key: string | undefined): Paragraph[] {
 }
 
 /** How an order came that nobody was asked about, in words for its owner. */
-function wayOf({ by, keyId }: Order, key: string | undefined): string {
+function describeOrigin({ by, keyId }: Order, key: string | undefined): string {
   if (by === "post") return "by a post of yours";
   return keyId === undefined ? "with your token" : `with your key ${key ?? "that is gone"}`;
 }

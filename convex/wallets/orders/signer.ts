@@ -6,31 +6,38 @@ import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { MINUTE } from "../../lib/time";
 import {
-  areLow,
-  raisedFees,
+  hasLowFees,
+  raiseFees,
   readMarket,
   type Fees,
   type Transaction,
 } from "../../providers/chain/preparation";
 import { untilKnown } from "../../providers/chain/notKnownYet";
-import { broadcast, readMined } from "../../providers/chain/transactions";
+import { broadcastTransaction, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
-import { asHex, serviceAccountOf, storedAddress } from "../model";
+import { requireHex, parseServiceWalletId, requireStoredAddress } from "../model";
 import {
-  affordable,
+  requireAffordable,
   GAS_OF_NOTHING,
   isSame,
   L1_FEE_MARGIN,
-  nothingFrom,
-  serviceCall,
-  tooDear,
+  createEmptyTransaction,
+  buildServiceCall,
+  feeTooHighError,
   transfer,
   type Next,
-  type Payer,
+  type PayingWallet,
 } from "./calls";
 import type { Order } from "./model";
-import type { Turn } from "./steps";
-import { callsOfSwap, isSoldBy, isSwapCall, permitData, type Message, type Offer } from "./swaps";
+import type { SigningTurn } from "./steps";
+import {
+  listSwapCalls,
+  isSoldBy,
+  isSwapCall,
+  buildPermitData,
+  type PermitMessage,
+  type Offer,
+} from "./swaps";
 
 /** What an order signs, the check of it, and its signatures: the first at a nonce, and further ones there. For actions. */
 
@@ -49,20 +56,20 @@ const OTHER = "The transaction is not what was ordered: nothing was signed";
  * @param permit Signs a swap's permit; a rehearsal has none.
  * @throws AppError `invalid_request`, `upstream`
  */
-export async function* callsOf(
+export async function* listCalls(
   ctx: ActionCtx,
-  payer: Payer & Pick<Order, "request" | "minBuyAmount"> & Partial<Pick<Order, "tries">>,
-  permit?: (message: Message) => Promise<Hex>,
+  payer: PayingWallet & Pick<Order, "request" | "minBuyAmount"> & Partial<Pick<Order, "tries">>,
+  permit?: (message: PermitMessage) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
   const { request } = payer;
   if (request.kind === "send") {
     const spent = { token: request.token, amount: BigInt(request.amount) };
-    yield await affordable(ctx, payer, transfer(request), { kind: "send", spent });
+    yield await requireAffordable(ctx, payer, transfer(request), { kind: "send", spent });
   }
-  if (request.kind === "swap") yield* callsOfSwap(ctx, payer, request, permit);
+  if (request.kind === "swap") yield* listSwapCalls(ctx, payer, request, permit);
   if (request.kind === "settlement" || request.kind === "anchor") {
-    const call = serviceCall(request, storedAddress(payer.address));
-    yield await affordable(ctx, payer, call, { kind: "service" });
+    const call = buildServiceCall(request, requireStoredAddress(payer.address));
+    yield await requireAffordable(ctx, payer, call, { kind: "service" });
   }
 }
 
@@ -76,14 +83,14 @@ export function mayBeSigned(
   call: Transaction,
   least: bigint | undefined,
 ): void {
-  const owner = storedAddress(order.address);
+  const owner = requireStoredAddress(order.address);
   const { request } = order;
   const isOrdered =
-    isSame(call, nothingFrom(owner)) ||
+    isSame(call, createEmptyTransaction(owner)) ||
     (request.kind === "send" && isSame(call, transfer(request))) ||
     (request.kind === "swap" && isSwapCall(call, request, order, least)) ||
     ((request.kind === "settlement" || request.kind === "anchor") &&
-      isSame(call, serviceCall(request, owner)));
+      isSame(call, buildServiceCall(request, owner)));
   if (!isOrdered) throw new AppError("internal", OTHER);
 }
 
@@ -93,20 +100,20 @@ export function mayBeSigned(
  * nothing that is not known yet ends a swap before the deadline.
  * @throws AppError with the reason why the order is over.
  */
-export async function signNext(ctx: ActionCtx, turn: Turn, deadline?: AbortSignal): Promise<void> {
+export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
   // Each call is checked anew.
-  const look = () => callsOf(ctx, row, (message) => signPermit(ctx, row, message)).next();
-  const { value: next } = await untilKnown(look, ({ data }, looks) =>
+  const readNextCall = () => listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next();
+  const { value: next } = await untilKnown(readNextCall, ({ data }, looks) =>
     row.approvalTxHash === undefined
       ? data.code === "upstream" || looks >= LOOKS
       : deadline === undefined || deadline.aborted,
   );
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   const { preparation, gas, call, mostFee, kind, offer } = next;
-  const nonce = await nonceFor(ctx, turn, preparation.mined);
+  const nonce = await chooseNonce(ctx, turn, preparation.mined);
   if (nonce === null) return;
-  if (mostFee > BigInt(row.mostFee)) throw tooDear(mostFee, BigInt(row.mostFee));
+  if (mostFee > BigInt(row.mostFee)) throw feeTooHighError(mostFee, BigInt(row.mostFee));
   const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, offer?.least);
   await storeAndSend(ctx, row, {
     signed: { ...signed, kind },
@@ -122,19 +129,19 @@ async function storeAndSend(
   bytes: Omit<FunctionArgs<typeof internal.wallets.orders.steps.storeSigned>, "orderId">,
 ): Promise<boolean> {
   const isStored = await ctx.runMutation(internal.wallets.orders.steps.storeSigned, { orderId, ...bytes });
-  if (isStored) await broadcast(asHex(bytes.signed.raw));
+  if (isStored) await broadcastTransaction(requireHex(bytes.signed.raw));
   return isStored;
 }
 
-function signPermit(ctx: ActionCtx, order: Order, message: Message): Promise<Hex> {
+function signPermit(ctx: ActionCtx, order: Order, message: PermitMessage): Promise<Hex> {
   const { request } = order;
   if (request.kind !== "swap" || !isSoldBy(message, request)) throw new AppError("internal", OTHER);
-  return signTypedData(ctx, { order, isEmpty: false }, permitData(message));
+  return signTypedData(ctx, { order, isEmpty: false }, buildPermitData(message));
 }
 
 function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | undefined) {
   mayBeSigned(order, unsigned.call, least);
-  const isEmpty = isSame(unsigned.call, nothingFrom(storedAddress(order.address)));
+  const isEmpty = isSame(unsigned.call, createEmptyTransaction(requireStoredAddress(order.address)));
   return signTransaction(ctx, { order, isEmpty }, unsigned);
 }
 
@@ -144,29 +151,32 @@ function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | 
  * @returns `null` if it is lower (a block was dropped, and its transactions were sent again) or not sure yet.
  * @throws AppError `paused` if it is higher: this service was restored from a backup, and its rows are too old to sign by.
  */
-async function nonceFor(
+async function chooseNonce(
   ctx: ActionCtx,
-  { row, next, oldest, isNew }: Turn,
+  { row, next, oldest, isNew }: SigningTurn,
   mined: number,
 ): Promise<number | null> {
   const { walletId } = row;
-  const address = storedAddress(row.address);
+  const address = requireStoredAddress(row.address);
   if (mined >= oldest && mined <= next) return next;
   if (mined < oldest) {
     log.warn("wallets.block dropped", { address, mined, oldest });
-    for (const raw of await ctx.runQuery(internal.wallets.orders.steps.bytesFrom, { walletId, nonce: mined }))
-      await broadcast(asHex(raw));
+    for (const raw of await ctx.runQuery(internal.wallets.orders.steps.listBytesFrom, {
+      walletId,
+      nonce: mined,
+    }))
+      await broadcastTransaction(requireHex(raw));
     return null;
   }
-  const asked = { orderId: row._id, now: Date.now() };
+  const query = { orderId: row._id, now: Date.now() };
   const [again, { next: nextNow }] = await Promise.all([
     readMined(address),
-    ctx.runQuery(internal.wallets.orders.steps.turn, asked),
+    ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, query),
   ]);
   // Answers differ between nodes and moments, or another order was signed meanwhile.
   if (again !== mined || nextNow !== next) return null;
   // A service account's key may have signed elsewhere before.
-  if (isNew && serviceAccountOf(walletId) !== null) return mined;
+  if (isNew && parseServiceWalletId(walletId) !== null) return mined;
   log.error("wallets.behind the chain", { address, mined });
   throw new AppError(
     "paused",
@@ -183,20 +193,22 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   const now = Date.now();
   if (last === undefined || row.txHash === undefined) return;
   if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return;
-  const { call, gas, fees } = readBytes(asHex(last.raw));
+  const { call, gas, fees } = readBytes(requireHex(last.raw));
   const { current, l1Fee } = await readMarket(call.data);
-  const isOver = isLate(row);
-  if (!isOver && !areLow(fees, current)) return;
-  const raised = raisedFees(fees, current);
+  const isOver = isWithdrawalDue(row);
+  if (!isOver && !hasLowFees(fees, current)) return;
+  const raised = raiseFees(fees, current);
   if (raised === null) return;
   const fee = (limit: bigint) => limit * raised.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
   const may =
     !isOver &&
     last.kind !== "empty" &&
     fee(gas) <= BigInt(row.mostFee) &&
-    (await ctx.runQuery(internal.wallets.orders.steps.turn, { orderId: row._id, now })).isAllowed;
+    (await ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, { orderId: row._id, now })).isAllowed;
   const kind = may ? last.kind : "empty";
-  const again = may ? { call, gas } : { call: nothingFrom(storedAddress(row.address)), gas: GAS_OF_NOTHING };
+  const again = may
+    ? { call, gas }
+    : { call: createEmptyTransaction(requireStoredAddress(row.address)), gas: GAS_OF_NOTHING };
   const least = kind === "call" && row.terms !== undefined ? BigInt(row.terms.minBuyAmount) : undefined;
   const signed = await sign(ctx, row, { nonce: last.nonce, fees: raised, ...again }, least);
   const bytes = { signed: { ...signed, kind }, fee: fee(again.gas).toString(), before: row.txHash };
@@ -204,7 +216,7 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
 }
 
 /** Whether it was signed so long ago that its call is no longer waited for. */
-export function isLate({ tries, nonce }: Order): boolean {
+export function isWithdrawalDue({ tries, nonce }: Order): boolean {
   const first = tries.find((one) => one.nonce === nonce);
   return first !== undefined && Date.now() - first.at >= WITHDRAWN_AFTER_MS;
 }

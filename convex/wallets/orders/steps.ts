@@ -3,16 +3,31 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { change } from "../../lib/changes";
+import { defineMutation } from "../../platform/changes";
 import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { NOBODY, rowsByBoth, rowsDue } from "../../lib/records";
+import { NOBODY, queryByBoth, queryDue } from "../../platform/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
-import { byWalletId, NO_ACCOUNT, NOT_SENT, PREPARED_FOR_MS, refusalToSign, walletAt } from "../model";
-import { vOrderRow, vSwapTerms, vTry, type Try } from "../tables";
-import { blockerOf, byId, isEnded, MOST_SIGNED_SERVICE, REVERTED, signedOf, type Order } from "./model";
-import { expire, seenAt } from "./questions";
+import {
+  requireWallet,
+  NO_ACCOUNT,
+  NOT_SENT,
+  PREPARED_FOR_MS,
+  findSigningRefusal,
+  findWalletByAddress,
+} from "../model";
+import { vOrderRow, vSwapTerms, vSignedTry, type SignedTry } from "../tables";
+import {
+  findBlockingOrder,
+  requireOrder,
+  isEnded,
+  MOST_SIGNED_SERVICE,
+  REVERTED,
+  listSignedOrders,
+  type Order,
+} from "./model";
+import { expire, stateAt } from "./questions";
 
 /**
  * Every step of an order from the signature to its end (`states.md`), for actions, and the cron. Each function is one
@@ -32,13 +47,13 @@ const LOOK_BACK_MS = MINUTE;
 const vOrderId = { orderId: v.id("orders") };
 
 /** An order as those see it who wait for it at `now`. */
-export const view = internalQuery({
+export const getOrder = internalQuery({
   args: { ...vOrderId, now: v.number() },
   returns: vOrderRow,
-  handler: async (ctx, { orderId, now }) => seenAt(ctx, await byId(ctx, orderId), now),
+  handler: async (ctx, { orderId, now }) => stateAt(ctx, await requireOrder(ctx, orderId), now),
 });
 
-const vTurn = v.object({
+const vSigningTurn = v.object({
   row: vOrderRow,
   /** A signed order of the same wallet, which has to end first. */
   blocker: v.union(vOrderRow, v.null()),
@@ -50,30 +65,30 @@ const vTurn = v.object({
   /** Whether it may be signed, and signed again. */
   isAllowed: v.boolean(),
 });
-export type Turn = Infer<typeof vTurn>;
+export type SigningTurn = Infer<typeof vSigningTurn>;
 
 /** An order whose turn it may be to be signed. */
-export const turn = internalQuery({
+export const getSigningTurn = internalQuery({
   args: { ...vOrderId, now: v.number() },
-  returns: vTurn,
+  returns: vSigningTurn,
   handler: async (ctx, { orderId, now }) => {
-    const row = await byId(ctx, orderId);
-    const { nextNonce } = await byWalletId(ctx, row.walletId);
+    const row = await requireOrder(ctx, orderId);
+    const { nextNonce } = await requireWallet(ctx, row.walletId);
     const next = nextNonce ?? 0;
-    const [first] = await signedOf(ctx, row.walletId, 1);
+    const [first] = await listSignedOrders(ctx, row.walletId, 1);
     return {
       row,
-      blocker: await blockerOf(ctx, row),
+      blocker: await findBlockingOrder(ctx, row),
       next,
       oldest: first?.nonce ?? next,
       isNew: nextNonce === undefined,
-      isAllowed: (await refusalToSign(ctx, row, now)) === null,
+      isAllowed: (await findSigningRefusal(ctx, row, now)) === null,
     };
   },
 });
 
 /** Bytes of an account from a nonce on, the mined ones first of each nonce: what a dropped block has lost is sent again. */
-export const bytesFrom = internalQuery({
+export const listBytesFrom = internalQuery({
   args: { walletId: v.string(), nonce: v.number() },
   returns: v.array(v.string()),
   handler: async (ctx, { walletId, nonce }) => {
@@ -82,7 +97,7 @@ export const bytesFrom = internalQuery({
       .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).gte("nonce", nonce))
       .take(50);
     const mined = new Set(rows.flatMap(({ txHash, approvalTxHash }) => [txHash, approvalTxHash]));
-    const rank = ({ hash, at }: Try) => (mined.has(hash) ? Infinity : at);
+    const rank = ({ hash, at }: SignedTry) => (mined.has(hash) ? Infinity : at);
     return rows
       .flatMap(({ tries }) => tries.filter((one) => one.nonce >= nonce))
       .sort((a, b) => a.nonce - b.nonce || (rank(a) < rank(b) ? 1 : -1))
@@ -94,28 +109,28 @@ export const bytesFrom = internalQuery({
  * Stores signed bytes before anybody outside has them: the first ones take the next nonce, further ones have the same.
  * @param args.before The hash of the newest bytes when further ones were signed.
  * @returns `false` if the order has ended, it is another's turn, or there are other bytes by now: these are void.
- * @throws AppError as `refusalToSign`, unless they move nothing.
+ * @throws AppError as `findSigningRefusal`, unless they move nothing.
  */
 export const storeSigned = internalMutation({
   args: {
     ...vOrderId,
-    signed: vTry.omit("at"),
+    signed: vSignedTry.omit("at"),
     fee: v.string(),
     terms: v.optional(vSwapTerms),
     before: v.optional(v.string()),
   },
   returns: v.boolean(),
   handler: async (ctx, { orderId, signed, fee, terms, before }) => {
-    const row = await byId(ctx, orderId);
+    const row = await requireOrder(ctx, orderId);
     const isFirst = before === undefined;
     const isCurrent = isFirst
       ? row.state === "prepared"
       : row.state === "signed" && row.txHash === before && row.nonce === signed.nonce;
     if (!isCurrent) return false;
-    const refusal = signed.kind === "empty" ? null : await refusalToSign(ctx, row, Date.now());
+    const refusal = signed.kind === "empty" ? null : await findSigningRefusal(ctx, row, Date.now());
     if (refusal !== null) throw refusal;
     if (isFirst) {
-      const { _id, nextNonce = 0 } = await byWalletId(ctx, row.walletId);
+      const { _id, nextNonce = 0 } = await requireWallet(ctx, row.walletId);
       if (signed.nonce < nextNonce) return false;
       await ctx.db.patch("wallets", _id, { nextNonce: signed.nonce + 1 });
     }
@@ -134,7 +149,7 @@ export const storeSigned = internalMutation({
   },
 });
 
-const vStep = v.union(
+const vOrderStep = v.union(
   /** The chain has mined one of its transactions. */
   v.object({
     kind: v.literal("mined"),
@@ -152,24 +167,24 @@ const vStep = v.union(
   /** Nothing of it was signed, and nothing will be. */
   v.object({ kind: v.literal("dropped"), error: v.optional(v.string()), errorCode: v.optional(vErrorCode) }),
 );
-export type Step = Infer<typeof vStep>;
+export type OrderStep = Infer<typeof vOrderStep>;
 
 /** Moves an order on. @returns The order afterwards. */
-export const advance = internalMutation({
-  args: { ...vOrderId, step: vStep },
+export const advanceOrder = internalMutation({
+  args: { ...vOrderId, step: vOrderStep },
   returns: vOrderRow,
   handler: async (ctx, { orderId, step }) => {
-    const row = await byId(ctx, orderId);
-    if (step.kind === "mined") await mined(ctx, row, step);
-    else if (step.kind === "astray") await astray(ctx, row, step.mined);
-    else if (step.kind === "dropped") await drop(ctx, row, step);
+    const row = await requireOrder(ctx, orderId);
+    if (step.kind === "mined") await storeMined(ctx, row, step);
+    else if (step.kind === "astray") await handleNonceConflict(ctx, row, step.mined);
+    else if (step.kind === "dropped") await dropOrder(ctx, row, step);
     else if (row.usedSince !== undefined) await ctx.db.patch("orders", orderId, { usedSince: undefined });
-    return byId(ctx, orderId);
+    return requireOrder(ctx, orderId);
   },
 });
 
 /** Ends an order that was not signed; a key that it was opened with is free again. */
-async function drop(
+async function dropOrder(
   ctx: MutationCtx,
   row: Order,
   because: { error?: string | undefined; errorCode?: ErrorCode | undefined } = {},
@@ -185,11 +200,11 @@ async function drop(
   };
   // What was never signed counts against nothing, nor against the count of orders.
   const uncounted = tries.length === 0 ? { countedAt: undefined } : {};
-  await finish(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER, ...uncounted });
+  await finalizeOrder(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER, ...uncounted });
 }
 
 /** The chain has mined one of an order's transactions. */
-async function mined(
+async function storeMined(
   ctx: MutationCtx,
   row: Order,
   { hash, succeeded, bought }: { hash: string; succeeded: boolean; bought?: string | undefined },
@@ -198,40 +213,40 @@ async function mined(
   if (kind === undefined || row.state === "asked" || row.state === "prepared") return;
   const now = Date.now();
   const isApproval = kind === "approve";
-  const shown = isApproval
+  const hashFields = isApproval
     ? { approvalTxHash: hash, txHash: undefined, usedSince: undefined }
     : { txHash: hash, usedSince: undefined };
-  const outcome = outcomeOf(row, kind, succeeded, bought);
+  const outcome = toOutcome(row, kind, succeeded, bought);
   if (isEnded(row)) {
     if (isApproval || (row.state === outcome.state && row.txHash === hash))
       return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
     log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
   } else if (isApproval && succeeded)
     return ctx.db.patch("orders", row._id, {
-      ...shown,
+      ...hashFields,
       state: "prepared",
       nextCheckAt: now + PREPARED_FOR_MS,
     });
-  await finish(ctx, row, outcome, { ...shown, nextCheckAt: now + LOOK_BACK_MS });
+  await finalizeOrder(ctx, row, outcome, { ...hashFields, nextCheckAt: now + LOOK_BACK_MS });
 }
 
 type Outcome = Pick<Order, "state"> & {
   [Field in "error" | "errorCode" | "bought"]?: Order[Field] | undefined;
 };
 
-function failed(error: string): Outcome {
+function buildFailure(error: string): Outcome {
   return { state: "failed", error, errorCode: "upstream" };
 }
 
 /** What a mined transaction makes of its order. */
-function outcomeOf(
+function toOutcome(
   { _id, terms }: Order,
-  kind: Try["kind"],
+  kind: SignedTry["kind"],
   succeeded: boolean,
   bought: string | undefined,
 ): Outcome {
-  if (!succeeded) return failed(kind === "approve" ? APPROVAL_REFUSED : REVERTED);
-  if (kind === "empty") return failed(WITHDRAWN);
+  if (!succeeded) return buildFailure(kind === "approve" ? APPROVAL_REFUSED : REVERTED);
+  if (kind === "empty") return buildFailure(WITHDRAWN);
   if (bought === undefined || BigInt(bought) >= BigInt(terms?.minBuyAmount ?? 0))
     return { state: "confirmed", bought };
   // 0x's contract reverts rather than pay less: then it is not what its registry says, or the node lies.
@@ -245,11 +260,11 @@ function outcomeOf(
  * is used, the order has failed. A service account's may be beyond the next nonce, because a node had counted too many:
  * then all its signed orders end, and the count starts again. What they were for is safe to do twice.
  */
-async function astray(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
+async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
   const { _id, walletId, address, nonce = 0, usedSince } = row;
   if (isEnded(row)) return ctx.db.patch("orders", _id, { nextCheckAt: NEVER });
   if (row.state !== "signed") return;
-  const wallet = await byWalletId(ctx, walletId);
+  const wallet = await requireWallet(ctx, walletId);
   const isUsed = mined > nonce;
   // More than this service has given out is no answer about this order; nor are fewer, while one of its own is to come.
   const isNone = isUsed ? mined > (wallet.nextNonce ?? 0) : await isOwn(ctx, row, mined);
@@ -258,16 +273,16 @@ async function astray(ctx: MutationCtx, row: Order, mined: number): Promise<void
   if (usedSince === undefined)
     return ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
   if (now - usedSince < USED_AFTER_MS) return;
-  if (isUsed) return finish(ctx, row, failed(USED), { nextCheckAt: now + LOOK_BACK_MS });
+  if (isUsed) return finalizeOrder(ctx, row, buildFailure(USED), { nextCheckAt: now + LOOK_BACK_MS });
   log.error("wallets.nonces apart", { address, mined, nonce });
   await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
-  for (const one of await signedOf(ctx, walletId, MOST_SIGNED_SERVICE))
-    await finish(ctx, one, failed(USED), { nextCheckAt: NEVER });
+  for (const one of await listSignedOrders(ctx, walletId, MOST_SIGNED_SERVICE))
+    await finalizeOrder(ctx, one, buildFailure(USED), { nextCheckAt: NEVER });
 }
 
 /** Whether the transaction of a nonce is one that is known here, or has to be. */
 async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
-  const rows = rowsByBoth(ctx.db.query("orders"), "walletId", walletId, "nonce", nonce);
+  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "nonce", nonce);
   return userId !== NOBODY || (await rows.first()) !== null;
 }
 
@@ -277,14 +292,19 @@ type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
 };
 
 /** Writes an order's end, with all that follows from it: its mention, the webhooks of whose it is, word to its owner. */
-async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: Changes): Promise<void> {
+async function finalizeOrder(
+  ctx: MutationCtx,
+  row: Order,
+  outcome: Outcome,
+  further: Changes,
+): Promise<void> {
   const { state, error, errorCode, bought } = outcome;
   const { _id: orderId, userId, request, question, by, mentionId, onSettled } = row;
   await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
   if (request.kind !== "send" && request.kind !== "swap") return;
-  const { txHash, approvalTxHash } = await byId(ctx, orderId);
-  const told = { status: state, error: error ?? null, success: error === undefined };
-  const transaction = { transactionId: orderId, ...request, txHash, ...told, bought };
+  const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
+  const event = { status: state, error: error ?? null, success: error === undefined };
+  const transaction = { transactionId: orderId, ...request, txHash, ...event, bought };
   await tellOwner(ctx, userId, "transaction.ended", transaction);
   if (mentionId !== undefined && onSettled !== undefined) {
     const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
@@ -296,17 +316,17 @@ async function finish(ctx: MutationCtx, row: Order, outcome: Outcome, further: C
 }
 
 /** Takes up what is due: checks what was signed, ends what was never answered or signed. */
-export const takeUpDue = change({}, async (ctx) => {
+export const takeUpDue = defineMutation({}, async (ctx) => {
   const now = Date.now();
-  const due = await rowsDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
+  const due = await queryDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
   for (const row of due) {
-    if (row.state === "prepared") await drop(ctx, row);
+    if (row.state === "prepared") await dropOrder(ctx, row);
     else if (row.state === "asked") await expire(ctx, row, now);
     else {
       const age = now - (row.tries.at(-1)?.at ?? now);
       const pause = Math.min(Math.max(20 * SECOND, age), 5 * MINUTE);
       await ctx.db.patch("orders", row._id, { nextCheckAt: now + pause });
-      await ctx.scheduler.runAfter(0, internal.wallets.actions.check, { orderId: row._id });
+      await ctx.scheduler.runAfter(0, internal.wallets.actions.checkSigned, { orderId: row._id });
     }
   }
 });
@@ -319,7 +339,7 @@ export const acceptCount = internalMutation({
   args: { address: v.string(), mined: v.number() },
   returns: v.number(),
   handler: async (ctx, { address, mined }) => {
-    const wallet = await walletAt(ctx, address);
+    const wallet = await findWalletByAddress(ctx, address);
     if (wallet === null) throw new AppError("invalid_request", NO_ACCOUNT);
     const { _id, walletId, nextNonce = 0 } = wallet;
     if (mined <= nextNonce) return nextNonce;

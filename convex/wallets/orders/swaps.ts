@@ -13,31 +13,31 @@ import {
   type Hex,
 } from "viem";
 import type { ActionCtx } from "../../_generated/server";
-import { setting } from "../../lib/env";
+import { getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
-import { feedAddresses, livePrices } from "../../market/feeds";
+import { listFeedAddresses, computeLivePrices } from "../../market/feeds";
 import { isGenuineSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
 import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import type { Transaction } from "../../providers/chain/preparation";
-import { requestQuote, type Quote } from "../../providers/swap";
+import { requestQuote, type SwapQuote } from "../../providers/swap";
 import type { TypedData } from "../custody/signatures";
-import { asHex, storedAddress } from "../model";
-import type { Request } from "../tables";
-import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
-import { affordable, isSame, requireHeld, type Next, type Payer } from "./calls";
+import { requireHex, requireStoredAddress } from "../model";
+import type { OrderRequest } from "../tables";
+import { PERMIT2, swapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
+import { requireAffordable, isSame, requireHeld, type Next, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 
 /** What only swaps need: their quotes, which are not trusted, and all checks of them before anything is signed. */
 
-export type SwapRequest = Extract<Request, { kind: "swap" }>;
+export type SwapRequest = Extract<OrderRequest, { kind: "swap" }>;
 type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
-export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
+export type PermitMessage = NonNullable<SwapQuote["permit2"]>["eip712"]["message"];
 
 /** A quote that was checked against its order, the price feeds and 0x's registry. */
 export type Offer = {
-  quote: Quote;
+  quote: SwapQuote;
   /** The least that the chain guarantees the wallet, in the bought token's smallest unit. */
   least: bigint;
   terms: NonNullable<Order["terms"]>;
@@ -69,13 +69,13 @@ const COUNTERFEIT =
  * @param permit Signs its permit; a rehearsal has none.
  * @throws AppError `invalid_request`, `upstream`
  */
-export async function* callsOfSwap(
+export async function* listSwapCalls(
   ctx: ActionCtx,
-  payer: Payer & Pick<Order, "minBuyAmount"> & Partial<Pick<Order, "tries">>,
+  payer: PayingWallet & Pick<Order, "minBuyAmount"> & Partial<Pick<Order, "tries">>,
   swap: SwapRequest,
-  permit?: (message: Message) => Promise<Hex>,
+  permit?: (message: PermitMessage) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
-  const offer = await offerOf(ctx, payer, swap);
+  const offer = await getOffer(ctx, payer, swap);
   const { transaction, permit2 } = offer.quote;
   const { gas, ...call } = transaction;
   const calls = offer.approvals.map((amount) => approval(swap.fromToken, amount));
@@ -85,7 +85,7 @@ export async function* callsOfSwap(
     const later = [...calls.slice(i + 1).map(() => USUAL_APPROVAL_GAS), gas ?? USUAL_SWAP_GAS];
     // A token may refuse the second one as long as the first is not mined.
     const stated = i === 0 ? {} : { unsigned: USUAL_APPROVAL_GAS };
-    yield await affordable(ctx, payer, one, { kind: "approve", later, ...stated });
+    yield await requireAffordable(ctx, payer, one, { kind: "approve", later, ...stated });
   }
   const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
   // The permit's signature is appended: its length as a 32-byte word, then its bytes.
@@ -94,12 +94,12 @@ export async function* callsOfSwap(
   const isUnsigned = signature === NO_SIGNATURE;
   const stated = isUnsigned ? { unsigned: gas ?? USUAL_SWAP_GAS } : {};
   const spent = { token: swap.fromToken, amount: BigInt(swap.amount) };
-  yield { ...(await affordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
+  yield { ...(await requireAffordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
 }
 
 /** What an order has signed so far. */
 function dataSigned({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
-  return tries.map(({ raw }) => parseTransaction(asHex(raw)).data ?? "0x");
+  return tries.map(({ raw }) => parseTransaction(requireHex(raw)).data ?? "0x");
 }
 
 function approval(token: Symbol, amount: bigint): Transaction {
@@ -111,19 +111,19 @@ function approval(token: Symbol, amount: bigint): Transaction {
  * A swap's balance, quote, price and called contract, checked.
  * @throws AppError `invalid_request`, `upstream`
  */
-async function offerOf(
+async function getOffer(
   ctx: ActionCtx,
-  payer: Payer & Pick<Order, "minBuyAmount">,
+  payer: PayingWallet & Pick<Order, "minBuyAmount">,
   swap: SwapRequest,
 ): Promise<Offer> {
-  const taker = storedAddress(payer.address);
+  const taker = requireStoredAddress(payer.address);
   const amount = BigInt(swap.amount);
-  const { address } = TOKENS[swap.fromToken];
-  const feeds = [TOKENS[swap.fromToken].feed, TOKENS[swap.toToken].feed] as const;
+  const { address } = WALLET_TOKENS[swap.fromToken];
+  const feeds = [WALLET_TOKENS[swap.fromToken].feed, WALLET_TOKENS[swap.toToken].feed] as const;
   // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
   const [[asked], held, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
-    readAccount(taker, address === null ? [] : [address], feedAddresses(feeds)),
+    readAccount(taker, address === null ? [] : [address], listFeedAddresses(feeds)),
     address === null ? 0n : readAllowance(address, taker, PERMIT2),
   ]);
   const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
@@ -139,9 +139,9 @@ async function offerOf(
     least = checkQuote(quote, swap, taker, Date.now());
   }
   if (least < approved) throw new AppError("upstream", PRICE_MOVED);
-  const live = livePrices(feeds, held.rounds, Date.now());
+  const live = computeLivePrices(feeds, held.rounds, Date.now());
   const prices = { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
-  const costBps = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
+  const costBps = checkPrice(least, swap, prices, BigInt(getSetting("MAX_PRICE_IMPACT_BPS")));
   if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   // The called contract is the provider's own, by its registry on the chain.
   if (!isWrapping(swap) && !(await isGenuineSettler(quote.transaction.to)))
@@ -161,7 +161,7 @@ async function offerOf(
   };
 }
 
-function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<Quote> {
+function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<SwapQuote> {
   const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken) };
   return requestQuote({ ...sides, sellAmount: BigInt(amount), taker, slippageBps });
 }
@@ -180,7 +180,7 @@ export function isSwapCall(
   if (least !== undefined && least < BigInt(minBuyAmount ?? 0)) throw new AppError("upstream", PRICE_MOVED);
   const approvals = [0n, BigInt(swap.amount)].map((amount) => approval(swap.fromToken, amount));
   if (swap.fromToken !== "ETH" && approvals.some((one) => isSame(call, one))) return true;
-  const guaranteed = guaranteedBy(call, swap, storedAddress(address));
+  const guaranteed = explainGuarantee(call, swap, requireStoredAddress(address));
   return guaranteed !== null && least !== undefined && guaranteed >= least;
 }
 
@@ -190,12 +190,12 @@ export function isSwapCall(
  * @returns The least that the chain guarantees the wallet.
  * @throws AppError `upstream` if the call guarantees less than the slippage allows, or the permit is for anything else.
  */
-export function checkQuote(quote: Quote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
+export function checkQuote(quote: SwapQuote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
   const { transaction, permit2, buyAmount } = quote;
-  const least = guaranteedBy(transaction, swap, owner);
+  const least = explainGuarantee(transaction, swap, owner);
   if (least === null) throw new AppError("upstream", UNGUARANTEED);
   const lowest = (buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
-  const isPermitted = !permit2 || isPermitOf(permit2.eip712.message, transaction.to, swap, nowMs);
+  const isPermitted = !permit2 || isValidPermit(permit2.eip712.message, transaction.to, swap, nowMs);
   // One unit for rounding.
   if (least + 1n < lowest || !isPermitted) throw new AppError("upstream", UNGUARANTEED);
   return least;
@@ -213,9 +213,9 @@ const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }]
  * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
  * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
  */
-function guaranteedBy({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
+function explainGuarantee({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
   const amount = BigInt(swap.amount);
-  if (value !== (TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
+  if (value !== (WALLET_TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
   if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
   if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
   // The three words stand at fixed places of the call, whatever else is in it.
@@ -255,7 +255,7 @@ export function checkPrice(
 ): number | null {
   if (isWrapping(swap)) return 0;
   if (from === null || to === null) return null;
-  const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
+  const scale = (symbol: Symbol) => 10n ** BigInt(18 - WALLET_TOKENS[symbol].decimals);
   const given = BigInt(swap.amount) * from * scale(swap.fromToken);
   const got = least * to * scale(swap.toToken);
   const share = BPS - BigInt(swap.slippageBps) - maxImpactBps;
@@ -282,7 +282,7 @@ const TYPES = {
 };
 
 /** The typed data of a permit whose message was checked. */
-export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {
+export function buildPermitData({ permitted, spender, nonce, deadline }: PermitMessage): TypedData {
   const { token, amount } = permitted;
   return {
     domain: { name: "Permit2", chainId: CHAIN_ID, verifyingContract: PERMIT2 },
@@ -293,7 +293,7 @@ export function permitData({ permitted, spender, nonce, deadline }: Message): Ty
 }
 
 /** Whether a permit lets the called contract take exactly the sold amount, and expires soon. */
-function isPermitOf(message: Message, called: Address, swap: Sides, nowMs: number): boolean {
+function isValidPermit(message: PermitMessage, called: Address, swap: Sides, nowMs: number): boolean {
   const { spender, deadline } = message;
   const left = deadline - BigInt(Math.floor(nowMs / 1000));
   return (
@@ -303,7 +303,7 @@ function isPermitOf(message: Message, called: Address, swap: Sides, nowMs: numbe
 
 /** Whether a permit is for exactly the token and amount that a swap sells. */
 export function isSoldBy(
-  { permitted }: Message,
+  { permitted }: PermitMessage,
   { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
 ): boolean {
   return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);

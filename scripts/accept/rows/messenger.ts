@@ -2,7 +2,7 @@ import * as z from "zod";
 import { require, same, type Row } from "../row";
 import { connected, linkedWallet, settings, unlinked } from "../shapes";
 import { MINUTE, type World } from "../world";
-import { signedIn } from "./research";
+import { signIn } from "./research";
 
 /** The user's own bot, and linking a messenger account. */
 
@@ -12,7 +12,7 @@ let accounts = 0;
 const account = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
 /** A code as the web application makes it for its user. */
 async function linkCode(world: World, subject: string) {
-  const { person, userId } = await signedIn(world, subject);
+  const { person, userId } = await signIn(world, subject);
   const { code } = codeShape.parse(await person.mutation("messenger/linking:createCode"));
   return { person, userId, linkToken: code };
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { chainOf, funded, nobody, ONE_USDC } from "../chain";
+import { createChain, createFundedWallet, nobody, ONE_USDC } from "../chain";
 import { matches, require, same, type Row } from "../row";
 import { HOUR } from "../world";
-import { signedIn } from "./research";
+import { signIn } from "./research";
 
 /** Who may move an account's money: claims, keys, the freeze, the owner's tap. */
 
@@ -59,8 +59,8 @@ export const owners: Row[] = [
     says: "Keys: scopes read, trade, withdraw, shown once; too small a scope is 403",
     needs: ["people", "chain"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "programmer");
-      await funded(world, userId, { usdc: 2n * ONE_USDC });
+      const { userId, person } = await signIn(world, "programmer");
+      await createFundedWallet(world, userId, { usdc: 2n * ONE_USDC });
       const made = (scopes: string[]) =>
         person
           .mutation("accounts/keys:create", { name: scopes.join(" "), scopes })
@@ -83,13 +83,13 @@ export const owners: Row[] = [
     says: "a freeze stops every signature at once",
     needs: ["people", "chain"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "careful");
-      const wallet = await funded(world, userId, { usdc: 5n * ONE_USDC });
+      const { userId, person } = await signIn(world, "careful");
+      const wallet = await createFundedWallet(world, userId, { usdc: 5n * ONE_USDC });
       same("status", (await person.service.post("/mcp/defi/send", order(userId))).status, 200);
       await person.mutation("accounts/profile:freeze");
       const refused = (await person.service.post("/mcp/defi/send", order(userId))).error(503);
       matches("The error", refused, /frozen/);
-      same("The balance", await chainOf(world).usdcOf(wallet), 4n * ONE_USDC);
+      same("The balance", await createChain(world).usdcOf(wallet), 4n * ONE_USDC);
     },
   },
   {
@@ -99,7 +99,7 @@ export const owners: Row[] = [
     check: async (world) => {
       const secret = "a-secret-of-the-operators-bots";
       await world.configure({ MESSENGER_CONNECT_SECRET: secret });
-      const { userId, person } = await signedIn(world, "tapper");
+      const { userId, person } = await signIn(world, "tapper");
       const { code } = z
         .object({ code: z.string() })
         .parse(await person.mutation("messenger/linking:createCode"));
@@ -107,9 +107,9 @@ export const owners: Row[] = [
       const sent = { Authorization: `Bearer ${secret}` };
       same("status", (await world.post("/messenger/connect", account, sent)).status, 200);
       await world.configure({ MESSENGER_CONNECT_SECRET: null });
-      const wallet = await funded(world, userId, { usdc: 5n * ONE_USDC });
+      const wallet = await createFundedWallet(world, userId, { usdc: 5n * ONE_USDC });
       (await world.post("/mcp/defi/send", order(userId))).as(awaiting, 202);
-      same("The balance", await chainOf(world).usdcOf(wallet), 5n * ONE_USDC);
+      same("The balance", await createChain(world).usdcOf(wallet), 5n * ONE_USDC);
       await world.rest();
       const asked = (await world.cards()).filter(({ chatId }) => chatId === account.messengerId);
       matches("The card", asked.map(({ text }) => text).join("\n"), /1(?:\.0+)? USDC/);

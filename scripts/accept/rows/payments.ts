@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
-import { addressOf, chainOf, funded, ONE_USDC, ETHER } from "../chain";
+import { getAddress, createChain, createFundedWallet, ONE_USDC, ETHER } from "../chain";
 import { matches, require, same, type Row } from "../row";
 import { deposits, paidReport, paymentTerms, sendOrder } from "../shapes";
 import { MINUTE, type World } from "../world";
-import { ownRows, signedIn } from "./research";
+import { listOwnRows, signIn } from "./research";
 
 /** Paid reports, deposits, credits and trade commands from mentions. */
 
@@ -17,7 +17,7 @@ const UNKNOWN = `0x${"fedcba9876543210".repeat(4)}`;
 const terms = async ({ post }: World, body: Record<string, unknown> = {}) =>
   (await post(PAID, body)).as(paymentTerms, 402).paymentDetails;
 const pay = async (world: World, units = ONE_USDC) =>
-  chainOf(world).sendUsdc(addressOf((await terms(world)).address), units);
+  createChain(world).sendUsdc(getAddress((await terms(world)).address), units);
 
 /** A mention as the social network delivers it. */
 async function mention(world: World, text: string) {
@@ -78,7 +78,7 @@ export const payments: Row[] = [
     says: "Price of a paid report: 1.00 USDC; a proof that shows no such payment buys nothing (402)",
     needs: ["chain", "standins"],
     check: async (world) => {
-      const { sendUsdc, payer } = chainOf(world);
+      const { sendUsdc, payer } = createChain(world);
       for (const proof of ["paid", await pay(world, ONE_USDC - 1n), await sendUsdc(payer.address, ONE_USDC)])
         (await world.post(PAID, { userId: world.user, token: "ETH" }, { "X-Payment": proof })).error(402);
     },
@@ -104,14 +104,14 @@ export const payments: Row[] = [
     says: "verifies the transfer, matches the sender address to a user and credits that user's balance; 100 credits per USDC",
     needs: ["chain", "people"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "depositor");
-      await funded(world, userId, { usdc: 5n * ONE_USDC, ether: ETHER / 50n });
+      const { userId, person } = await signIn(world, "depositor");
+      await createFundedWallet(world, userId, { usdc: 5n * ONE_USDC, ether: ETHER / 50n });
       const toAddress = (await terms(world)).address;
       const order = { userId, toAddress, token: "USDC", amount: "2500000" };
       const { txHash } = (await person.service.post("/mcp/defi/send", order)).as(sendOrder);
       const read = async () => (await world.post("/indexer/deposit", { txHash })).as(deposits);
       await read();
-      await chainOf(world).bury();
+      await createChain(world).bury();
       let told = await read();
       for (let look = 0; look < 100 && told.credited.length === 0; look++) {
         await world.rest();
@@ -121,7 +121,7 @@ export const payments: Row[] = [
       same("amountUsdc", Number(told.credited[0]?.amountUsdc), 2.5);
       same("credited again", (await read()).credited.length, 1);
       same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 250);
-      const page = await ownRows(person, "credits", creditShape);
+      const page = await listOwnRows(person, "credits", creditShape);
       same("ledger", page.map(({ type, amount }) => `${type} ${amount}`).join(), "deposit 250");
     },
   },
@@ -139,8 +139,8 @@ export const payments: Row[] = [
     says: "Credits are earned by playing arcade games (creditsEarned = levelReached x 100), once a session, and spent by running agents; deduction with model, tokensUsed, agentId; one that would go below zero is refused",
     needs: ["people", "time"],
     check: async (world) => {
-      const { person } = await signedIn(world, "player");
-      const ledger = () => ownRows(person, "credits", creditShape);
+      const { person } = await signIn(world, "player");
+      const ledger = () => listOwnRows(person, "credits", creditShape);
       const balance = async () => balanceShape.parse(await person.query("credits/app:balance")).balance;
       const run = () =>
         person.mutation("chat/runs:start", { question: "How is the market?", agentId: "news-default" });
@@ -201,14 +201,14 @@ export const payments: Row[] = [
     says: "each is parsed, scored, stored and executed if above the threshold: pending → processed | failed | ignored",
     needs: ["settings", "people", "chain"],
     check: async (world) => {
-      const { person, userId } = await signedIn(world, "alice");
-      const wallet = await funded(world, userId, { usdc: 50n * ONE_USDC });
+      const { person, userId } = await signIn(world, "alice");
+      const wallet = await createFundedWallet(world, userId, { usdc: 50n * ONE_USDC });
       const { code } = z
         .looseObject({ code: z.string() })
         .parse(await person.mutation("social/app:startProof", { handle: "@alice" }));
       const done = async (matching: string) => {
         for (let look = 0; look < 400; look++) {
-          const page = await ownRows(person, "mentions", mentionShape);
+          const page = await listOwnRows(person, "mentions", mentionShape);
           const found = page.find(({ text, status }) => text.includes(matching) && status !== "pending");
           if (found !== undefined) return found.status;
           await world.rest();
@@ -220,7 +220,7 @@ export const payments: Row[] = [
       await person.mutation("social/app:setTrading", { authorId: "200", enabled: true });
       await mention(world, "buy $10 of WETH");
       same("status", await done("buy $10"), "processed");
-      require((await chainOf(world).tokenOf("0x4200000000000000000000000000000000000006", wallet)) >
+      require((await createChain(world).tokenOf("0x4200000000000000000000000000000000000006", wallet)) >
         0n, "Nothing was bought");
       await mention(world, "my friend said I should maybe buy $10 of WETH, if it rains");
       same("status of a doubtful one", await done("if it rains"), "ignored");
@@ -231,12 +231,12 @@ export const payments: Row[] = [
     says: "orders and delivery settings need the owner's token or a key: by userId alone they wait or are refused (403); 401 a wrong credential; 403 a right one that may not. The web application authenticates its users with JWT tokens from an identity provider, validated per request",
     needs: ["people", "chain"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "owner");
-      const other = await signedIn(world, "mallory");
+      const { userId, person } = await signIn(world, "owner");
+      const other = await signIn(world, "mallory");
       require(userId !== other.userId, "Two people have one account");
-      same("userId again", (await signedIn(world, "owner")).userId, userId);
-      await funded(world, userId, { usdc: 5n * ONE_USDC });
-      const order = { userId, toAddress: chainOf(world).payer.address, token: "USDC", amount: "1000000" };
+      same("userId again", (await signIn(world, "owner")).userId, userId);
+      await createFundedWallet(world, userId, { usdc: 5n * ONE_USDC });
+      const order = { userId, toAddress: createChain(world).payer.address, token: "USDC", amount: "1000000" };
       (await world.post("/mcp/defi/send", order)).error(403);
       (await other.person.service.post("/mcp/defi/send", order)).error(403);
       (await world.post("/mcp/defi/send", order, { Authorization: "Bearer sk_no_such_key" })).error(401);
@@ -250,7 +250,7 @@ export const payments: Row[] = [
     says: "By userId alone an owned id keeps market, research, shifts, reports, balance, portfolio, rehearsals; every answer about wallets to it carries owned: true",
     needs: ["people", "chain", "standins"],
     check: async (world) => {
-      const { userId } = await signedIn(world, "reader");
+      const { userId } = await signIn(world, "reader");
       for (const answer of [
         await world.get("/mcp/defi/portfolio", { userId }),
         await world.get("/mcp/wallet/balance", { userId }),

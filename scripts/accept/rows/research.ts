@@ -126,14 +126,14 @@ export const research: Row[] = [
     says: "initial data collection runs immediately, of three sources; start notification: the token being tracked, duration 8 hours, data collection every 30 minutes, reports at 2.5h, 5h and 8h; active: at least 30 minutes since last collection: a data point is stored; interim report 1 at 2.5 hours, 2 at 5 hours, final report at 8 hours; job completes; finalReportSent becomes true. A report's card: title with checkpoint, elapsed time and date, outlook line, short summary, key signals, full analysis. Each report is one agent run. Reports are synthesised from: most persistent trending tokens, the 8 latest movers by 24h change, the last 2 cycles of sentiment and of on-chain signals",
     needs: ["standins", "time", "people"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "shift");
+      const { userId, person } = await signIn(world, "shift");
       await start(world, { userId, token: "SOL", messengerChatId: CHAT });
       const counts = async () => {
         const { activeJob, recentReports } = await status(world, userId);
         return `${activeJob?.interimReportsCount ?? "ended"} ${recentReports.map(({ type }) => type).join()}`;
       };
       await world.advance(MINUTE);
-      await begun(world);
+      await waitForFirstMinute(world);
       for (const [minutes, expected] of [
         [24, 1],
         [12, 2],
@@ -167,8 +167,8 @@ export const research: Row[] = [
       require(!latest.userId.includes(userId), "The report by token shows the userId");
       matches("The report's userId", latest.userId, /^usr_/);
       await sharedByCards(world);
-      await synthesised(world);
-      same("agent runs", (await ownRows(person, "runs", z.looseObject({}))).length, 3);
+      await getSynthesisPrompt(world);
+      same("agent runs", (await listOwnRows(person, "runs", z.looseObject({}))).length, 3);
     },
   },
   {
@@ -229,7 +229,7 @@ export const research: Row[] = [
 ];
 
 /** What a shift's first minute does. */
-async function begun(world: World): Promise<void> {
+async function waitForFirstMinute(world: World): Promise<void> {
   same("questions to the sentiment model", await collections(world), 1);
   const asked = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
   for (const [what, pattern] of [
@@ -260,7 +260,7 @@ async function sharedByCards(world: World): Promise<void> {
 }
 
 /** What the writer of a final report was given: of all collections. */
-async function synthesised({ sent }: World): Promise<void> {
+async function getSynthesisPrompt({ sent }: World): Promise<void> {
   const written = (await sent("llm")).filter(({ schema }) => schema === "research_result");
   const prompt = JSON.stringify(written.at(-1)?.body);
   matches("The prompt", prompt, /persistent trending tokens[^:]*: \S+ in \d+ of \d+,/);
@@ -271,14 +271,14 @@ async function synthesised({ sent }: World): Promise<void> {
 }
 
 /** A person who has signed in, and that account's userId. */
-export async function signedIn(world: World, subject: string) {
+export async function signIn(world: World, subject: string) {
   const person = await world.as(subject);
   const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("accounts/profile:signIn"));
   return { person, userId };
 }
 
 /** The person's newest rows of a section of their data. */
-export async function ownRows<Row>(
+export async function listOwnRows<Row>(
   person: Awaited<ReturnType<World["as"]>>,
   section: string,
   row: z.ZodType<Row>,

@@ -18,7 +18,7 @@ const both = async <Shape extends z.ZodType>(
 ) => [(await get(path, input)).as(shape), (await post(path, input)).as(shape)];
 
 /** What the model proposes while both tokens stand at 100. */
-const planned = (signal: "BUY" | "SELL", change: Record<string, unknown> = {}) => {
+const planProposals = (signal: "BUY" | "SELL", change: Record<string, unknown> = {}) => {
   const up = signal === "BUY" ? 1 : -1;
   const levels = { entry: 100, tp1: 100 + up, tp2: 100 + 2 * up, sl: 100 - up };
   const content = JSON.stringify({ signal, ...levels, confidence: 70, reasoning: "As planned.", ...change });
@@ -80,7 +80,7 @@ export const signals: Row[] = [
     needs: ["standins", "time", "market"],
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
-      await world.control(planned(signal, { entry: 100.3 }));
+      await world.control(planProposals(signal, { entry: 100.3 }));
       await world.advance(5 * MINUTE);
       const issued = (await latest(world)).BTC;
       same("signal and entry", `${issued?.signal} ${issued?.entry}`, `${signal} 100`);
@@ -103,7 +103,7 @@ export const signals: Row[] = [
     needs: ["standins", "time", "market"],
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
-      await world.control(planned("BUY"));
+      await world.control(planProposals("BUY"));
       await world.advance(5 * MINUTE);
       await world.outage(5.7 * HOUR);
       await world.advance(5 * MINUTE);
@@ -121,8 +121,8 @@ export const signals: Row[] = [
     check: async (world) => {
       await world.setPrices({ BTC: 100, ETH: 100 });
       const far = { entry: 104, tp1: 106, tp2: 108, sl: 102 };
-      await world.control({ ...planned("BUY", far), times: 2 });
-      await world.control(planned("BUY", { sl: 100.5 }));
+      await world.control({ ...planProposals("BUY", far), times: 2 });
+      await world.control(planProposals("BUY", { sl: 100.5 }));
       await world.advance(5 * MINUTE);
       same("signals", (await history(world)).count, 0);
       const asked = (await world.sent("llm")).filter(({ schema }) => schema === "trading_signal");

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { addressOf, chainOf, ETHER, funded, nobody, ONE_USDC } from "../chain";
+import { getAddress, createChain, ETHER, createFundedWallet, nobody, ONE_USDC } from "../chain";
 import { matches, require, same, type Row } from "../row";
-import { signedIn } from "./research";
+import { signIn } from "./research";
 import { balance, connected, created, portfolio, sendOrder, swapOrder } from "../shapes";
 
 /** Wallets, and the orders that spend them. */
@@ -10,10 +10,10 @@ const TOKENS = ["ETH", "USDC", "USDT", "DAI", "WETH"];
 const walletViews = z.array(z.object({ balances: z.array(z.object({ token: z.string() })) }));
 const WETH = "0x4200000000000000000000000000000000000006";
 
-const swapOf = (userId: string, rest: object = {}) => {
+const buildSwap = (userId: string, rest: object = {}) => {
   return { userId, fromToken: "ETH", toToken: "USDC", amount: "10000000000000000", ...rest };
 };
-const sendOf = (userId: string, toAddress: string, rest: object = {}) => {
+const buildSend = (userId: string, toAddress: string, rest: object = {}) => {
   return { userId, toAddress, token: "ETH", amount: "1000", ...rest };
 };
 
@@ -40,9 +40,9 @@ export const wallets: Row[] = [
     needs: ["chain"],
     check: async (world) => {
       const userId = world.fresh();
-      const wallet = addressOf((await world.post("/mcp/wallet/create", { userId })).as(created).address);
-      await chainOf(world).sendEther(wallet, ETHER / 4n);
-      await chainOf(world).sendUsdc(wallet, 1_500_000n);
+      const wallet = getAddress((await world.post("/mcp/wallet/create", { userId })).as(created).address);
+      await createChain(world).sendEther(wallet, ETHER / 4n);
+      await createChain(world).sendUsdc(wallet, 1_500_000n);
       const told = (await world.get("/mcp/wallet/balance", { userId })).as(balance);
       same("address", told.address, wallet);
       same("eth", Number(told.eth), 0.25);
@@ -55,10 +55,10 @@ export const wallets: Row[] = [
     says: "Wallet view dust filter (application): tokens below 1 USD hidden",
     needs: ["chain", "people"],
     check: async (world) => {
-      const { userId, person } = await signedIn(world, "dust");
-      const wallet = addressOf((await world.post("/mcp/wallet/create", { userId })).as(created).address);
-      await chainOf(world).sendEther(wallet, ETHER / 4n);
-      await chainOf(world).sendUsdc(wallet, ONE_USDC / 2n);
+      const { userId, person } = await signIn(world, "dust");
+      const wallet = getAddress((await world.post("/mcp/wallet/create", { userId })).as(created).address);
+      await createChain(world).sendEther(wallet, ETHER / 4n);
+      await createChain(world).sendUsdc(wallet, ONE_USDC / 2n);
       const view = async (args: Record<string, unknown>) =>
         walletViews.parse(await person.action("wallets/app:view", args)).flatMap(({ balances }) => balances);
       same("shown", (await view({})).map(({ token }) => token).join(), "ETH");
@@ -116,7 +116,7 @@ export const wallets: Row[] = [
       const { address: made } = (await world.get("/mcp/defi/portfolio", { userId })).as(portfolio);
       const known = (await world.post("/mcp/defi/connect", { userId })).as(connected);
       same("created", `${known.address} ${known.existing}`, `${made} true`);
-      const wallet = await funded(world, user, { usdc: 7n * ONE_USDC });
+      const wallet = await createFundedWallet(world, user, { usdc: 7n * ONE_USDC });
       const told = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
       same("address", told.address, wallet);
       for (const token of TOKENS)
@@ -124,7 +124,7 @@ export const wallets: Row[] = [
       same(
         "raw USDC",
         told.balances.find(({ token }) => token === "USDC")?.raw,
-        String(await chainOf(world).usdcOf(wallet)),
+        String(await createChain(world).usdcOf(wallet)),
       );
       const sum = told.balances.reduce((total, { valueUsd }) => total + (valueUsd ?? 0), 0);
       require(Math.abs(sum - told.totalValueUsd) < 0.02, `totalValueUsd ${told.totalValueUsd}, not ${sum}`);
@@ -137,19 +137,19 @@ export const wallets: Row[] = [
     says: "amount: digits in the smallest unit; a decimal point is a 400 that says so; supported tokens for swap/send: ETH, USDC, USDT, DAI, WETH; toAddress: recipient address; slippageBps is at most 1,000",
     check: async ({ post, user }) => {
       for (const amount of ["0.5", "-1", "0", "007", "1e18", "0x10", "", 1.5]) {
-        (await post("/mcp/defi/swap", swapOf(user, { amount }))).error(400);
-        (await post("/mcp/defi/send", sendOf(user, nobody(), { amount }))).error(400);
+        (await post("/mcp/defi/swap", buildSwap(user, { amount }))).error(400);
+        (await post("/mcp/defi/send", buildSend(user, nobody(), { amount }))).error(400);
       }
-      const error = (await post("/mcp/defi/send", sendOf(user, nobody(), { amount: "0.5" }))).error(400);
+      const error = (await post("/mcp/defi/send", buildSend(user, nobody(), { amount: "0.5" }))).error(400);
       matches("The error", error, /amount/);
       for (const wrong of [{ fromToken: "DOGE" }, { toToken: "BTC" }, { toToken: "ETH" }])
-        (await post("/mcp/defi/swap", swapOf(user, wrong))).error(400);
+        (await post("/mcp/defi/swap", buildSwap(user, wrong))).error(400);
       for (const wrong of [{ token: "SOL" }, { toAddress: "0x123" }, { toAddress: `0x${"0".repeat(40)}` }])
-        (await post("/mcp/defi/send", sendOf(user, nobody(), wrong))).error(400);
+        (await post("/mcp/defi/send", buildSend(user, nobody(), wrong))).error(400);
       for (const slippageBps of [1_001, -1, 0.5, "many"])
         matches(
           "The error",
-          (await post("/mcp/defi/swap", swapOf(user, { slippageBps }))).error(400),
+          (await post("/mcp/defi/swap", buildSwap(user, { slippageBps }))).error(400),
           /slippageBps/,
         );
     },
@@ -159,24 +159,24 @@ export const wallets: Row[] = [
     says: 'ETH: a native transaction is signed and sent; GET /mcp/defi/transaction?userId&txHash: { txHash, status, ... }; from: "basic" on send spends the basic wallet',
     needs: ["chain"],
     check: async (world) => {
-      const chain = chainOf(world);
-      await funded(world, world.user);
-      const order = sendOf(world.user, nobody(), { amount: "1000000000000000" });
+      const chain = createChain(world);
+      await createFundedWallet(world, world.user);
+      const order = buildSend(world.user, nobody(), { amount: "1000000000000000" });
       const sent = (await world.post("/mcp/defi/send", order)).as(sendOrder);
       same("status", sent.status, "confirmed");
       same("amount", sent.amount, order.amount);
-      same("what arrived", await chain.etherOf(addressOf(order.toAddress)), 1_000_000_000_000_000n);
+      same("what arrived", await chain.etherOf(getAddress(order.toAddress)), 1_000_000_000_000_000n);
       const { txHash } = sent;
       require(await chain.isMined(txHash), "Its hash is unknown to the chain");
       const { text } = await world.get("/mcp/defi/transaction", { userId: world.user, txHash });
       matches("The transaction", text, /"status":"confirmed"/);
       (await world.get("/mcp/defi/transaction", { userId: world.fresh(), txHash })).error(404);
       const made = (await world.post("/mcp/wallet/create", { userId: world.user })).as(created);
-      await chain.sendEther(addressOf(made.address), ETHER / 50n);
+      await chain.sendEther(getAddress(made.address), ETHER / 50n);
       const toAddress = nobody();
-      (await world.post("/mcp/defi/send", sendOf(world.user, toAddress, { from: "basic" }))).as(sendOrder);
+      (await world.post("/mcp/defi/send", buildSend(world.user, toAddress, { from: "basic" }))).as(sendOrder);
       same("what arrived", await chain.etherOf(toAddress), 1_000n);
-      same("left", (await chain.etherOf(addressOf(made.address))) < ETHER / 50n, true);
+      same("left", (await chain.etherOf(getAddress(made.address))) < ETHER / 50n, true);
     },
   },
   {
@@ -184,11 +184,11 @@ export const wallets: Row[] = [
     says: "ERC-20: transfer calldata is encoded, signed and sent; insufficient balance is a 400 that says what is missing",
     needs: ["chain"],
     check: async (world) => {
-      await funded(world, world.user, { usdc: 3n * ONE_USDC });
+      await createFundedWallet(world, world.user, { usdc: 3n * ONE_USDC });
       const toAddress = nobody();
       const order = { userId: world.user, toAddress, token: "USDC", amount: "2500000" };
       (await world.post("/mcp/defi/send", order)).as(sendOrder);
-      same("what arrived", await chainOf(world).usdcOf(toAddress), 2_500_000n);
+      same("what arrived", await createChain(world).usdcOf(toAddress), 2_500_000n);
       const much = { ...order, amount: "400000000" };
       matches("The error", (await world.post("/mcp/defi/send", much)).error(400), /USDC/);
     },
@@ -198,12 +198,12 @@ export const wallets: Row[] = [
     says: "POST /mcp/defi/swap: fetches a Permit2 quote on chain id 8453, slippage by default 100 basis points; sends the swap transaction; 502 is every upstream failure (swap provider, chain RPC), with a message that says which one",
     needs: ["chain", "standins"],
     check: async (world) => {
-      const wallet = await funded(world, world.user, { ether: ETHER / 10n });
-      const order = swapOf(world.user);
+      const wallet = await createFundedWallet(world, world.user, { ether: ETHER / 10n });
+      const order = buildSwap(world.user);
       const told = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
       same("status", told.status, "confirmed");
       same("sellAmount", told.sellAmount, order.amount);
-      const arrived = await chainOf(world).usdcOf(wallet);
+      const arrived = await createChain(world).usdcOf(wallet);
       require(arrived >= BigInt(told.minBuyAmount), `${arrived} arrived, less than ${told.minBuyAmount}`);
       same("approvalTxHash", told.approvalTxHash ?? null, null);
       same("priceChecked", told.priceChecked, true);
@@ -224,15 +224,15 @@ export const wallets: Row[] = [
     needs: ["chain", "standins"],
     check: async (world) => {
       const userId = world.fresh();
-      const wallet = await funded(world, userId, { usdc: 20n * ONE_USDC });
+      const wallet = await createFundedWallet(world, userId, { usdc: 20n * ONE_USDC });
       const order = { userId, fromToken: "USDC", toToken: "WETH", amount: "5000000" };
       const first = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
       require(typeof first.approvalTxHash === "string", "No approval was sent");
-      require(await chainOf(world).isMined(first.approvalTxHash), "The approval is unknown to the chain");
-      same("USDC left", await chainOf(world).usdcOf(wallet), 15n * ONE_USDC);
-      require((await chainOf(world).tokenOf(WETH, wallet)) > 0n, "No WETH arrived");
+      require(await createChain(world).isMined(first.approvalTxHash), "The approval is unknown to the chain");
+      same("USDC left", await createChain(world).usdcOf(wallet), 15n * ONE_USDC);
+      require((await createChain(world).tokenOf(WETH, wallet)) > 0n, "No WETH arrived");
       (await world.post("/mcp/defi/swap", order)).as(swapOrder);
-      same("USDC left", await chainOf(world).usdcOf(wallet), 10n * ONE_USDC);
+      same("USDC left", await createChain(world).usdcOf(wallet), 10n * ONE_USDC);
     },
   },
   {
@@ -241,12 +241,12 @@ export const wallets: Row[] = [
     needs: ["chain", "standins"],
     check: async (world) => {
       const userId = world.fresh();
-      const wallet = await funded(world, userId, { ether: ETHER / 10n });
-      const before = await chainOf(world).etherOf(wallet);
+      const wallet = await createFundedWallet(world, userId, { ether: ETHER / 10n });
+      const before = await createChain(world).etherOf(wallet);
       for (const dryRun of [true, "true"])
-        same("status", (await world.post("/mcp/defi/swap", swapOf(userId, { dryRun }))).status, 200);
-      same("ether", await chainOf(world).etherOf(wallet), before);
-      same("USDC", await chainOf(world).usdcOf(wallet), 0n);
+        same("status", (await world.post("/mcp/defi/swap", buildSwap(userId, { dryRun }))).status, 200);
+      same("ether", await createChain(world).etherOf(wallet), before);
+      same("USDC", await createChain(world).usdcOf(wallet), 0n);
     },
   },
   {
@@ -254,9 +254,9 @@ export const wallets: Row[] = [
     says: "Idempotency-Key (header, or idempotencyKey in the body) makes a repeat return the first outcome and says so in the answer's own fields (repeated: true)",
     needs: ["chain"],
     check: async (world) => {
-      await funded(world, world.user);
+      await createFundedWallet(world, world.user);
       const toAddress = nobody();
-      const order = sendOf(world.user, toAddress);
+      const order = buildSend(world.user, toAddress);
       const key = { "Idempotency-Key": "order-one" };
       const first = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
       const again = await world.post("/mcp/defi/send", order, key);
@@ -265,7 +265,7 @@ export const wallets: Row[] = [
         same("txHash", repeat.as(sendOrder).txHash, first.txHash);
         matches("The repeat", repeat.text, /"repeated":true/);
       }
-      same("what arrived", await chainOf(world).etherOf(toAddress), 1_000n);
+      same("what arrived", await createChain(world).etherOf(toAddress), 1_000n);
       (await world.post("/mcp/defi/send", { ...order, amount: "2000" }, key)).error(409);
     },
   },
@@ -274,11 +274,11 @@ export const wallets: Row[] = [
     says: "TRADING_PAUSED stops sends, swaps and social trades (503 with a clear error)",
     needs: ["chain", "settings"],
     check: async (world) => {
-      await funded(world, world.user, { ether: ETHER / 10n });
+      await createFundedWallet(world, world.user, { ether: ETHER / 10n });
       await world.configure({ TRADING_PAUSED: "true" });
-      const send = sendOf(world.user, nobody());
+      const send = buildSend(world.user, nobody());
       matches("The error", (await world.post("/mcp/defi/send", send)).error(503), /paused/i);
-      (await world.post("/mcp/defi/swap", swapOf(world.user))).error(503);
+      (await world.post("/mcp/defi/swap", buildSwap(world.user))).error(503);
     },
   },
   {
@@ -287,8 +287,8 @@ export const wallets: Row[] = [
     needs: ["chain", "settings"],
     check: async (world) => {
       await world.configure({ UNOWNED_DAILY_USD: "500" });
-      await funded(world, world.user, { usdc: 900n * ONE_USDC });
-      const order = sendOf(world.user, nobody(), { token: "USDC", amount: "300000000" });
+      await createFundedWallet(world, world.user, { usdc: 900n * ONE_USDC });
+      const order = buildSend(world.user, nobody(), { token: "USDC", amount: "300000000" });
       (await world.post("/mcp/defi/send", order)).as(sendOrder);
       matches(
         "The error",
@@ -297,7 +297,7 @@ export const wallets: Row[] = [
       );
       const statuses: number[] = [];
       for (const userId of [world.fresh(), world.fresh()]) {
-        await funded(world, userId, { usdc: 400n * ONE_USDC });
+        await createFundedWallet(world, userId, { usdc: 400n * ONE_USDC });
         statuses.push((await world.from("203.0.113.7").post("/mcp/defi/send", { ...order, userId })).status);
       }
       require(statuses[0] === 200 && statuses[1] !== 200, `The answers are ${statuses.join()}`);

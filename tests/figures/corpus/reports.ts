@@ -1,24 +1,23 @@
 import { readFileSync } from "node:fs";
 import {
-  counted,
-  ledgerOf,
-  modelNamed,
-  sourceOfFact,
-  sourceOfWords,
-  type Ledger,
+  numberSources,
+  buildCitationIndex,
+  nameModelSource,
+  toSource,
+  toStatementSource,
+  type CitationIndex,
   type Source,
-  type Uncounted,
-} from "../../../convex/lib/figures/ledger";
-import { factsOf, KINDS, unitOf, type Fact, type Kind } from "../../../convex/lib/facts";
-import { namesIn } from "../../../convex/lib/records";
-import { namesOf } from "../../../convex/lib/money/coins";
+  type UnnumberedSource,
+} from "../../../convex/figures/citations";
+import { buildFacts, KINDS, getUnit, type Fact, type Kind } from "../../../convex/figures/facts";
+import { listKeys } from "../../../convex/lib/objects";
+import { indexNames } from "../../../convex/lib/money/coins";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:
  * `[BTC.price]` cites a fact, `{BTC.price/ETH.price}` is a slot.
  */
-
-export type Scene = { at: number; sources: Source[]; ledger: Ledger; keys: Map<string, number> };
+export type Scene = { at: number; sources: Source[]; ledger: CitationIndex; keys: Map<string, number> };
 
 /** A file's parts, `== title` before each. */
 export function partsOf(file: string): { title: string; text: string }[] {
@@ -31,7 +30,7 @@ export function partsOf(file: string): { title: string; text: string }[] {
 
 export function factOf(subject: string, kind: Kind, value: number | string, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: "CoinGecko", url: "https://example.org/figures" };
-  return factsOf(by, { [kind]: value });
+  return buildFacts(by, { [kind]: value });
 }
 
 /** What a line of a scene tells: `BTC: price 97250.5; change24h 3.21`. */
@@ -40,15 +39,15 @@ function factsIn(line: string, at: number): Fact[] {
   return told.split("; ").flatMap((one) => {
     const [, name = "", value = ""] = /^(\w+) (.*)$/.exec(one) ?? [];
     const number = /^-?[\d.]+$/.test(value) ? Number(value) : value;
-    return namesIn(KINDS).flatMap((kind) => (kind === name ? factOf(subject, kind, number, at) : []));
+    return listKeys(KINDS).flatMap((kind) => (kind === name ? factOf(subject, kind, number, at) : []));
   });
 }
 
 const HOUR = 3_600_000;
 
 /** A fact as the corpus names it: `BTC.price`. */
-type Keyed = [key: string, source: Uncounted];
-const keyed = (fact: Fact): Keyed => [`${fact.subject}.${fact.kind}`, sourceOfFact(fact)];
+type Keyed = [key: string, source: UnnumberedSource];
+const keyed = (fact: Fact): Keyed => [`${fact.subject}.${fact.kind}`, toSource(fact)];
 
 /** `start` and `report` begin lines of what was so when a shift began and when its last report was written. */
 function sceneOf({ title, text }: { title: string; text: string }): [string, Scene] {
@@ -66,24 +65,24 @@ function sceneOf({ title, text }: { title: string; text: string }): [string, Sce
     ...changesBetween(told("report ", at - 2.5 * HOUR), facts, "Report"),
     ...moodsIn(text, at),
   ];
-  const sources = counted(all.map(([, source]) => source));
+  const sources = numberSources(all.map(([, source]) => source));
   const keys = new Map<string, number>();
   // A second headline is `market.headline2`.
   for (const [index, [key]] of all.entries()) keys.set(keys.has(key) ? `${key}2` : key, index + 1);
-  const ledger = ledgerOf(sources, at, { names: namesOf(facts), focus });
+  const ledger = buildCitationIndex(sources, at, { names: indexNames(facts), focus });
   return [name, { at, sources, keys, ledger }];
 }
 
 /** What a model says of the mood: `mood: SOL bullish 8 Words. ETH …`. */
 function moodsIn(text: string, observedAt: number): Keyed[] {
-  const name = modelNamed("social sentiment");
+  const name = nameModelSource("social sentiment");
   const moods = text.matchAll(/(?<=^mood: .*)([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/gm);
   return [...moods].flatMap(([, subject = "", mood = "", buzz, words = ""]): Keyed[] => [
     [
       `${subject}.mood`,
-      sourceOfWords({ says: `${subject} sentiment: ${mood}. ${words}`, words, observedAt, name }),
+      toStatementSource({ says: `${subject} sentiment: ${mood}. ${words}`, words, observedAt, name }),
     ],
-    ...factsOf({ subject, observedAt, source: name, url: "" }, { buzz: Number(buzz) }).map(keyed),
+    ...buildFacts({ subject, observedAt, source: name, url: "" }, { buzz: Number(buzz) }).map(keyed),
   ]);
 }
 
@@ -110,7 +109,7 @@ function computedFrom(facts: readonly Fact[], at: number): Keyed[] {
   };
   const by = { source: "computed by this service", url: "", observedAt: at };
   const made = (subject: string, name: string, kind: Kind, value: number): Keyed[] =>
-    Number.isFinite(value) ? [[`${subject}.${name}`, sourceOfFact({ ...by, subject, kind, value })]] : [];
+    Number.isFinite(value) ? [[`${subject}.${name}`, toSource({ ...by, subject, kind, value })]] : [];
   const subjects = [...new Set(facts.map(({ subject }) => subject))];
   const risen = ["BTC", "ETH", "SOL"].filter((coin) => valueOf(coin, "change24h") > 0);
   return [
@@ -135,13 +134,13 @@ function changesBetween(
   return earlier.flatMap((before): Keyed[] => {
     const { subject, kind } = before;
     const after = later.find((one) => one.subject === subject && one.kind === kind);
-    if (unitOf(kind) !== "USD" || typeof before.value !== "number" || typeof after?.value !== "number")
+    if (getUnit(kind) !== "USD" || typeof before.value !== "number" || typeof after?.value !== "number")
       return [];
     const value = (after.value / before.value - 1) * 100;
     const moved: Fact = { ...after, kind: "sinceStart", value, source: "computed by this service" };
     return [
-      [`${subject}.${kind}${since}`, sourceOfFact(moved)],
-      [`${subject}.${kind}${since}From`, sourceOfFact(before)],
+      [`${subject}.${kind}${since}`, toSource(moved)],
+      [`${subject}.${kind}${since}From`, toSource(before)],
     ];
   });
 }

@@ -1,8 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
 import { vi } from "vitest";
-import { deadlines } from "../../../convex/lib/outside/deadlines";
+import { deadlines } from "../../../convex/platform/outside/deadlines";
 import { startChain, type Chain } from "../../../scripts/chain";
-import { pricesOf } from "../../../scripts/stack/stack";
+import { listPrices } from "../../../scripts/stack/stack";
 import { real } from "../../../scripts/real";
 import { createMarket } from "../../../scripts/standins/market";
 import { createWorld, replace, verbs, type WorldOptions } from "../world";
@@ -35,7 +35,7 @@ export function startTestChain(): Promise<Chain> {
     clock: () => Date.now() / 1000,
     speed: 1,
     stateFile: null,
-    prices: () => ({ ...pricesOf(market), USDC: 1, USDT: 1, DAI: 1 }),
+    prices: () => ({ ...listPrices(market), USDC: 1, USDT: 1, DAI: 1 }),
     log: () => undefined,
   });
 }

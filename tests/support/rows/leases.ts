@@ -10,7 +10,7 @@ export type Leases = ReadonlyMap<string, number>;
 /** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
 export async function loseScheduled(app: World): Promise<void> {
   for (const queue of ["models", "messages"] as const)
-    await app.t.mutation(internal.lib.work.next, { queue });
+    await app.t.mutation(internal.platform.work.startNext, { queue });
   await app.t.run(async ({ db, scheduler }) => {
     const scheduled = await db.system.query("_scheduled_functions").collect();
     for (const { _id, state } of scheduled) if (state.kind === "pending") await scheduler.cancel(_id);
@@ -49,5 +49,5 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
     for (const { _id } of await db.query("answers").collect())
       if (ends(_id)) await db.patch("answers", _id, { leaseUntil: 1 });
   });
-  await app.t.mutation(internal.lib.work.resumeLost, {});
+  await app.t.mutation(internal.platform.work.resumeLost, {});
 }

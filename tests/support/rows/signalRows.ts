@@ -1,7 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id, TableNames } from "../../../convex/_generated/dataModel";
-import { DAY, dayOf, HOUR } from "../../../convex/lib/time";
-import { recordOf } from "../../../convex/signals/record";
+import { DAY, toDay, HOUR } from "../../../convex/lib/time";
+import { computeRecord } from "../../../convex/signals/record";
 import type { App } from "../app";
 
 /** A record of closed signals with its events, today's open ones, and whale alerts. */
@@ -21,7 +21,7 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
       await db.insert("signals", signal);
       await db.insert("signalEvents", closedEvent(signal, index + 1));
     }
-    const record = (of: string) => recordOf(closed.filter(({ token }) => of === "ALL" || token === of));
+    const record = (of: string) => computeRecord(closed.filter(({ token }) => of === "ALL" || token === of));
     const records = { ALL: record("ALL"), BTC: record("BTC"), ETH: record("ETH") };
     await db.insert("recaps", { period: "all", of: "ALL", records, generatedAt: Date.now() });
     for (const [index, token] of TOKENS.entries())
@@ -47,7 +47,7 @@ export async function insertAlerts(
 
 function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
   return {
-    ...{ token, day: dayOf(generatedAt) },
+    ...{ token, day: toDay(generatedAt) },
     ...{ signal: "BUY", entry: 100, tp1: 1e9, tp2: 1e9, sl: 1, confidence: 60 },
     reasoning: "A reason of some length. ".repeat(10),
     status: "PENDING",

@@ -1,0 +1,196 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { collectFacts } from "../market/collectors";
+import type { Fact } from "../figures/facts";
+import { AppError, getErrorData } from "../lib/errors";
+import type { Caller } from "../platform/limits/callers";
+import { deadlines } from "../platform/outside/deadlines";
+import { withUsage, defineProviderAction } from "../platform/outside/calls";
+import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { formatDollars } from "../lib/text/numbers";
+import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
+import { askCandles, askTrade } from "../providers/data/coinbase";
+import type { Doubt, Present } from "./cards";
+import { isReached, HOW_TO_SAY, isAlwaysSampled, formatCondition, parseSubject, toWatch } from "./grammar";
+import type { Alert } from "./model";
+import { readWords } from "./reading";
+import type { Condition, Observation } from "./tables";
+
+/** Reads alerts from people's words, and collects what only alerts need. */
+
+type Proposed = { alert: Alert; present: Present };
+
+/** What a person, or a program, chooses besides the condition. */
+type Choice = Pick<Alert, "userId" | "once" | "until">;
+
+/** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
+export type Answered =
+  | { kind: "proposed"; proposed: Proposed }
+  | { kind: "none" | "unread"; say: string }
+  | ({ kind: "open" } & Doubt);
+
+/**
+ * Reads an alert from words in any language and keeps it as a proposal. If the words leave something open, or do not
+ * agree with what was read, the person is asked. For actions.
+ */
+export const answerWords = withUsage(
+  async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
+    const content = text.toWellFormed().trim();
+    // What is longer than an endpoint takes is no wish for an alert.
+    if (content.length > 300) return { kind: "none", say: HOW_TO_SAY };
+    const reading = await readWords(ctx, content, caller, await readListFacts(ctx, DAY));
+    if (reading.kind !== "read") return reading;
+    const { condition, isRestated } = reading;
+    const present = await getPresent(ctx, condition);
+    const doubt = isRestated
+      ? doubtByPrice(condition, present)
+      : doubtByThousands(condition, content, present);
+    if (doubt !== null) return { kind: "open", ...doubt };
+    const alert: Alert = await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, condition });
+    return { kind: "proposed", proposed: { alert, present } };
+  },
+);
+
+type AlertAnswer = { text: string } | { condition: Condition };
+
+/** The same for programs, which send words or a condition. @throws AppError `invalid_request`, with advice on what to say. */
+export const proposeAlert = withUsage(
+  async (ctx, caller: Caller, choice: Choice, asked: AlertAnswer): Promise<Proposed> => {
+    if ("condition" in asked) {
+      const present = await getPresent(ctx, asked.condition);
+      return {
+        alert: await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, ...asked }),
+        present,
+      };
+    }
+    const answered = await answerWords(ctx, caller, choice, asked.text);
+    if (answered.kind === "proposed") return answered.proposed;
+    const meant = answered.kind === "open" ? (answered.meant ?? []) : [];
+    const lines = meant.map((one) => formatCondition(one)).join(", or ");
+    const advice = lines !== "" ? ` Say ${lines}.` : answered.kind === "open" ? ` ${HOW_TO_SAY}` : "";
+    throw new AppError("invalid_request", `${answered.say}${advice}`.replace(/\.$/, ""));
+  },
+);
+
+/** What a condition is compared with now. @throws AppError `invalid_request` for a coin without a price. */
+async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present> {
+  if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
+  if (condition.kind === "digest") return { latest: null, holds: false };
+  const watch = toWatch(condition);
+  const query = { subject: watch.subject, at: Date.now() };
+  const latest: Observation | null = await ctx.runQuery(
+    internal.alerts.observations.getLatestObservation,
+    query,
+  );
+  return { latest, holds: latest !== null && isReached(watch, latest.value) };
+}
+
+/** Nobody waits for a price that is this many times another one, or almost nobody. */
+const FAR = 5;
+
+/** Asks about a level that a model has read and that is reached already, or very far away. */
+function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt | null {
+  if (condition.kind !== "price" || latest === null) return null;
+  const { token, direction, levelUsd } = condition;
+  const now = `${token} is at ${formatDollars(latest.value)}`;
+  if (Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR))
+    return { say: `${now}, and I read ${formatDollars(levelUsd)}. Is that the level?`, meant: [condition] };
+  if (!holds) return null;
+  const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
+  return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
+}
+
+/** Digits in threes behind a point, which some people write between thousands. */
+const DOTTED = /(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)/;
+
+/** Asks about a level that may have been meant a thousand times as high, unless it is near the price as it was read. */
+function doubtByThousands(condition: Condition, words: string, { latest }: Present): Doubt | null {
+  if (condition.kind !== "price" || !DOTTED.test(words)) return null;
+  const { levelUsd } = condition;
+  if (latest !== null && Math.abs(Math.log(levelUsd / latest.value)) <= Math.log(FAR)) return null;
+  const say = `I read ${formatDollars(levelUsd)}. Is that the level?`;
+  return { say, meant: [{ ...condition, levelUsd: levelUsd * 1_000 }, condition] };
+}
+
+const LIST = { collector: "markets", subject: "" } as const;
+/** A week, which is the longest time that a change may cover, and the hour in which it begins. */
+const EARLIER_MS = 14 * DAY + HOUR;
+/** If a coin has been known for this long, no earlier prices are asked for. */
+const KNOWN_MS = 7 * DAY;
+
+/** The facts of the largest coins, as old as they may be. */
+async function readListFacts(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
+  if (freshMs < DAY) await collectFacts(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
+  const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: getRoundedNow() };
+  return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
+}
+
+const createPriceFilter =
+  (token: string) =>
+  ({ subject, kind }: Fact): boolean =>
+    subject === token && kind === "price";
+
+/** Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an exchange. */
+async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
+  const facts = await readListFacts(ctx, 4 * MINUTE);
+  for (const token of tokens) {
+    const price = facts.find(createPriceFilter(token));
+    const listing = {
+      priceUsd: price?.value,
+      observedAt: price?.observedAt ?? 0,
+      source: "coingecko" as const,
+    };
+    const traded =
+      price === undefined ? await orNothing(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
+    const { priceUsd, ...seen } =
+      traded === null
+        ? listing
+        : { priceUsd: traded.usd, observedAt: traded.observedAt, source: "coinbase" as const };
+    if (typeof priceUsd === "number")
+      await ctx.runMutation(internal.market.samples.storeSample, { token, priceUsd, ...seen });
+  }
+}
+
+/**
+ * Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it.
+ * @throws AppError `invalid_request` for a coin that is none of the largest: each is asked for every few minutes.
+ */
+async function learn(ctx: ActionCtx, token: string): Promise<void> {
+  if (!isAlwaysSampled(token)) {
+    await sampleCoins(ctx, [token]);
+    const what = `Alerts on prices are of the 100 largest coins, and ${token} is none of them just now`;
+    if (!(await readListFacts(ctx, DAY)).some(createPriceFilter(token)))
+      throw new AppError("invalid_request", what);
+  }
+  const now = Date.now();
+  const first: number | null = await ctx.runQuery(internal.market.samples.getFirstSampleTime, { token });
+  if (first === null || first <= now - KNOWN_MS) return;
+  const range = { step: HOUR, from: now - EARLIER_MS, to: now };
+  const candles = await orNothing(askCandles(limitSourceRate(ctx), token, range, deadlines.price));
+  if (candles === null) return;
+  const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+  const earlier = { token, source: "coinbase" as const, closes: closes.filter(({ at }) => at <= now) };
+  await ctx.runMutation(internal.market.samples.storeEarlier, earlier);
+}
+
+/** What no source has stays unknown; the alert works without it. */
+async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (getErrorData(error) === null) throw error;
+    return null;
+  }
+}
+
+/** Collects what only alerts need, and compares it. One answer has the rates of all coins, and one their prices. */
+export const observe = defineProviderAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
+  const observed = subjects.map(parseSubject);
+  // A failure is noted where facts are collected; the next tick asks again.
+  if (observed.some(({ kind }) => kind === "funding"))
+    await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+  const coins = observed.flatMap((one) => (one.kind === "price" || one.kind === "change" ? [one.token] : []));
+  if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
+  for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
+});

@@ -1,0 +1,227 @@
+import type { Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { formatCondition } from "../alerts/grammar";
+import { getRequired } from "../lib/env";
+import { AppError, getErrorData } from "../lib/errors";
+import { charge } from "../platform/limits/charges";
+import { toChecksum } from "../lib/money/base";
+import { resolveSymbol } from "../lib/money/coins";
+import { deadlines } from "../platform/outside/deadlines";
+import { getSourceName } from "../figures/publicSources";
+import { derivePseudonym } from "../lib/crypto";
+import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
+import { formatDateTime, DAY, MINUTE, getRoundedNow } from "../lib/time";
+import { collectFacts } from "../market/collectors";
+import { findSymbol } from "../market/facts";
+import type { Button } from "../messenger/format";
+import { connectAccount } from "../accounts/linkHttp";
+import { readCommand, toUnits } from "../social/commands";
+import { getPortfolio } from "../wallets/holdings";
+import { NO_WALLET } from "../wallets/model";
+import { estimateForApproval } from "../wallets/orders/execution";
+import { findRecipientProblem } from "../wallets/tokens";
+import type { vSymbol } from "../wallets/tables";
+import { ensureWallet } from "../wallets/custody/wallets";
+import {
+  ALREADY_LINKED,
+  buildLinkedCard,
+  needsAccount,
+  buildPortfolioCard,
+  TOO_MANY_CODES,
+  USAGE,
+} from "./cards";
+import { bareName, reply, type CommandOutcome, type CommandRequest } from "./commands";
+
+/** Commands that ask providers, but no model. Every one can be repeated: it is, after it was cut off. */
+type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;
+
+export const actionHandlers = {
+  price: async (ctx, { argument }) =>
+    (await answerPrice(ctx, bareName(argument) === "" ? "BTC" : argument)) ??
+    reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
+
+  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. Anybody can have sent it, so it only asks. */
+  start: (ctx, request) =>
+    request.argument === "" || !request.sender.alone ? welcome(ctx) : linking(ctx, request, "asks"),
+  connect: (ctx, request) => linking(ctx, request, "links"),
+
+  portfolio: async (ctx, { userId }) => {
+    const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
+    return { answer: buildPortfolioCard({ address, ...(await getPortfolio(ctx, address)) }) };
+  },
+
+  swap: ordering("swap"),
+  send: ordering("send"),
+} satisfies Record<string, Work>;
+
+/** The work of a command that orders. */
+function ordering(verb: string): Work {
+  return async (ctx, request) =>
+    (await proposeOrderFromText(ctx, request, `${verb} ${request.argument}`)) ?? reply(...USAGE);
+}
+
+type PricedCoin = {
+  token: string;
+  priceUsd: number;
+  change: number | null;
+  observedAt: number;
+  source: string;
+};
+
+const LIST = { collector: "markets", subject: "" } as const;
+
+/** The prices of coins, by their written symbols or names: of the list of the largest, or the last sample if that is newer. */
+async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<PricedCoin[]> {
+  await collectFacts(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
+  const query = { wanted: [LIST], withinMs: DAY, at: getRoundedNow() };
+  const { facts } = await ctx.runQuery(internal.market.facts.readFactsAt, query);
+  const samples = await ctx.runQuery(internal.market.samples.listNewestPrices, {});
+  return written.flatMap((one) => {
+    const name = resolveSymbol(one.trim());
+    const token = findSymbol(facts, name) ?? name;
+    const findFact = (kind: "price" | "change24h") =>
+      facts.find((fact) => fact.subject === token && fact.kind === kind);
+    const listed = findFact("price");
+    const sample = samples.find((of) => of.token === token && of.observedAt >= (listed?.observedAt ?? 0));
+    const priceUsd = sample?.priceUsd ?? listed?.value;
+    const { observedAt, source } = sample ?? listed ?? { observedAt: 0, source: "" };
+    const change = findFact("change24h")?.value;
+    if (typeof priceUsd !== "number") return [];
+    const moved = typeof change === "number" ? change : null;
+    return [{ token, priceUsd, change: moved, observedAt, source: getSourceName(source) }];
+  });
+}
+
+function line({ token, priceUsd, change }: PricedCoin): string {
+  const moved = change === null ? "" : ` ${change < 0 ? "▼" : "▲"} ${formatSignedPercent(change)} in 24 h`;
+  return `${token} ${formatDollars(priceUsd)}${moved}`;
+}
+
+function alertButton({ token, priceUsd }: PricedCoin, text: string, factor: number): Button {
+  const direction = factor > 1 ? "above" : "below";
+  // Three significant digits, as a person would say it.
+  const levelUsd = Number((priceUsd * factor).toPrecision(3));
+  return { text, command: `alert ${formatCondition({ kind: "price", token, direction, levelUsd })}` };
+}
+
+/** The answer with a coin's price, by its written symbol or name; `null` if no such coin has a price. */
+export async function answerPrice(ctx: ActionCtx, written: string): Promise<CommandOutcome | null> {
+  const [known] = await findPrices(ctx, [bareName(written)]);
+  if (known === undefined) return null;
+  const alerts = [
+    alertButton(known, `Alert at ${formatSignedPercent(5, 0)}`, 1.05),
+    alertButton(known, `Alert at ${formatSignedPercent(-5, 0)}`, 0.95),
+  ];
+  return {
+    answer: [[{ bold: line(known) }, `\n${formatDateTime(known.observedAt)} (${known.source})`]],
+    buttons: [alerts, [{ text: "Again", command: `price ${known.token}` }]],
+  };
+}
+
+/** The bot's first message: three live prices, with buttons. */
+async function welcome(ctx: ActionCtx): Promise<CommandOutcome> {
+  const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
+  const set = prices.slice(0, 1).map((first) => alertButton(first, "Set an alert", 1.05));
+  return {
+    answer: [
+      [{ bold: "Welcome!" }, ...prices.map((one) => `\n${line(one)}`)],
+      [
+        "Tell me in your own words, in any language, what you want to be alerted to: “wake me when SOL is above 300”.",
+      ],
+      ["A coin's name alone is its price. All I can do: ", { command: "help" }],
+    ],
+    buttons: [[...set, { text: "Signals", command: "signals" }, { text: "Portfolio", command: "portfolio" }]],
+  };
+}
+
+/** Links the account with a code from the web application, or asks first; the job has only the code's hash. */
+async function linking(
+  ctx: ActionCtx,
+  request: CommandRequest,
+  way: "asks" | "links",
+): Promise<CommandOutcome> {
+  const { sender, argument: codeHash, userId: linked, now } = request;
+  const { messengerId, messengerUsername } = sender;
+  if (codeHash === "") return linked === "" ? needsAccount(ctx, messengerId) : reply(...ALREADY_LINKED);
+  getRequired("WALLET_ENCRYPTION_KEY");
+  const account = { codeHash, messengerId, by: "account" as const };
+  try {
+    if (way === "links") {
+      const { userId, walletAddress } = await connectAccount(ctx, { ...account, messengerUsername }, null);
+      return { answer: buildLinkedCard(derivePseudonym(userId), walletAddress) };
+    }
+    await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
+    const userId: string = await ctx.runQuery(internal.messenger.linking.getCodeOwner, { ...account, now });
+    const title = { bold: `🔐 Link this chat to ${derivePseudonym(userId)}?` };
+    const question = reply(title, "\nThe web application shows you this name if you made this code.");
+    return { ...question, buttons: [[{ text: "Link", command: `connect ${codeHash}` }]] };
+  } catch (error) {
+    const code = getErrorData(error)?.code;
+    if (code === "rate_limited") return reply(TOO_MANY_CODES);
+    if (code === "conflict" && linked !== "") return reply(...ALREADY_LINKED);
+    throw error;
+  }
+}
+
+type Symbol = Infer<typeof vSymbol>;
+
+/** What somebody orders in their chat; the amount in digits of the smallest unit. */
+type Order =
+  | { kind: "send"; token: Symbol; toAddress: string; amount: string }
+  | { kind: "swap"; fromToken: Symbol; toToken: Symbol; amount: string };
+
+/** Words that begin an order; a message without one of them is a question. */
+const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
+
+/** What to write for an amount with a comma, which some people write as the decimal mark, and others between thousands. */
+function commaExplained(text: string): CommandOutcome | null {
+  const [amount = "", whole = "", part = ""] = /(\d+),(\d+)/.exec(text) ?? [];
+  if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
+  const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
+  return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}.`);
+}
+
+/** The order in a text, by the grammar of posts; `null` if it orders nothing that could be carried out. */
+function orderIn(text: string): Order | null {
+  if (!VERB.test(text) || text.includes(",")) return null;
+  const reading = readCommand(text);
+  if (reading.kind !== "command") return null;
+  const { fromToken, toToken, unit, recipient, ...command } = reading.command;
+  const amount = unit === fromToken ? toUnits(command.amount, fromToken)?.toString() : undefined;
+  if (amount === undefined) return null;
+  if (toToken !== null) return { kind: "swap", fromToken, toToken, amount };
+  const toAddress = recipient === null ? null : toChecksum(recipient);
+  if (recipient === null || toAddress === null || findRecipientProblem(recipient) !== null) return null;
+  return { kind: "send", token: fromToken, toAddress, amount };
+}
+
+/** An order in words, rehearsed: its own card asks, and a tap carries it out. `null` for words that are no order. */
+export async function proposeOrderFromText(
+  ctx: ActionCtx,
+  { updateId, sender, userId }: CommandRequest,
+  words: string,
+): Promise<CommandOutcome | null> {
+  const order = orderIn(words);
+  if (order === null) return commaExplained(words);
+  await charge(ctx, "order", { userId, address: null });
+  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
+    userId,
+    kind: "custody",
+  });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET);
+  const { walletId, address } = wallet;
+  // The same default as at the endpoint.
+  const request = order.kind === "send" ? order : { ...order, slippageBps: 100 };
+  const found = await estimateForApproval(ctx, { userId, walletId, address }, request);
+  await ctx.runMutation(internal.wallets.orders.questions.proposeOrder, {
+    userId,
+    walletId,
+    request,
+    messengerId: sender.messengerId,
+    idempotencyKey: `chat_${updateId}`,
+    ...found,
+  });
+  // Its card asks.
+  return { answer: [] };
+}

@@ -1,0 +1,236 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
+import { replaceAccountId } from "../accounts/profile";
+import { addToRecipients, removeFromRecipients } from "../accounts/keys";
+import { listRecipients } from "../identity/model";
+import { listCard } from "../alerts/cards";
+import { listUserAlerts } from "../alerts/model";
+import { getSiteUrl } from "../lib/env";
+import { toBillingSubject } from "../platform/limits/callers";
+import { isSymbol } from "../lib/money/coins";
+import { formatDateTime, HOUR } from "../lib/time";
+import { completeWork, vJob } from "../platform/work";
+import { findListedSymbol } from "../market/facts";
+import type { Button } from "../messenger/format";
+import { findConfig, findLinkOfMessenger, placeIn } from "../messenger/model";
+import { dropLink, isLogin, findUserInSay } from "../messenger/linking";
+import { buildFullTextCard, stopButton } from "../research/cards";
+import { listActiveShifts, getFocusName, toPublicShift, getStoredResult } from "../research/model";
+import { getPublishedHead } from "../signals/chain";
+import { buildSignalsCard } from "../signals/cards";
+import { listLatestSignals, recordFor } from "../signals/model";
+import { SIGNAL_TOKENS } from "../signals/rules";
+import { answerQuestion, buildDecidedCard } from "../wallets/orders/questions";
+import { buildAlertCard } from "../whales/cards";
+import { hasLooked, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
+import {
+  needsAccount,
+  buildNotice,
+  ONLY_LOGIN,
+  buildRecipientsCard,
+  recordCard,
+  buildStatusCard,
+} from "./cards";
+import {
+  buildHelp,
+  answerOrReason,
+  putAnswer,
+  reply,
+  askWhichToken,
+  type CommandOutcome,
+  type CommandRequest,
+  parseFocus,
+  vMessage,
+} from "./commands";
+
+/**
+ * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
+ * or they change something.
+ */
+type Read = (ctx: QueryCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
+
+/** What research is about: the token of an argument; "" for the whole market, `null` for words that name no token. */
+async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
+  const name = parseFocus(argument) ?? "?";
+  if (name === "") return "";
+  // The exchanges may know a symbol that no list has; a name they do not know.
+  const focus = (await findListedSymbol(ctx, name, now)) ?? name;
+  return isSymbol(focus) ? focus : null;
+}
+
+const SIGNALS: readonly Button[] = [
+  { text: "BTC", command: "signals BTC" },
+  { text: "ETH", command: "signals ETH" },
+  { text: "Record", command: "record" },
+];
+
+/** How far /whales looks back by default, and how many alerts it shows. */
+const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
+
+const READS: Readonly<Record<string, Read>> = {
+  help: () => ({ answer: buildHelp() }),
+  alerts: async (ctx, { userId }) => listCard(await listUserAlerts(ctx, userId)),
+  signals: async (ctx, { argument }) => {
+    const name = parseFocus(argument);
+    const token = SIGNAL_TOKENS.find((one) => one === name);
+    if (name !== "" && token === undefined)
+      return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
+    const signals = await listLatestSignals(ctx, token === undefined ? SIGNAL_TOKENS : [token]);
+    if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
+    return {
+      answer: buildSignalsCard("Latest signals", signals, await getPublishedHead(ctx)),
+      buttons: [SIGNALS],
+    };
+  },
+  record: async (ctx) => {
+    const whole = await recordFor(ctx, "ALL");
+    const answer = recordCard(whole, await getPublishedHead(ctx), getSiteUrl());
+    return { answer, buttons: [SIGNALS.slice(0, 2)] };
+  },
+  whales: async (ctx, { argument, now }) => {
+    const hours = argument === "" ? SHOWN_HOURS : Number(argument);
+    if (!(hours >= 1 && hours <= 168))
+      return reply("Say how many hours to look back, 1 to 168: ", { command: "whales" }, " 24");
+    const alerts = (await listLatestAlerts(ctx, now - hours * HOUR)).map(toPublicWhaleAlert);
+    if (alerts.length === 0 && !(await hasLooked(ctx)))
+      return reply(
+        "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
+      );
+    const card = buildAlertCard({ hours, at: now, alerts, most: MOST_SHOWN });
+    const all = { words: "All of them, with their transactions", href: `${getSiteUrl()}/whales` };
+    return { answer: [...card, [all]] };
+  },
+
+  report: async (ctx, { argument, now }) => {
+    const focus = await focusNamed(ctx, argument, now);
+    if (focus === null) return askWhichToken("report");
+    // Results are for everybody, no matter who asked for them.
+    const found = await getStoredResult(ctx, focus);
+    if (found !== null) return { answer: buildFullTextCard(focus, found.result) };
+    const of = focus === "" ? "" : ` ${focus}`;
+    return reply(
+      `There is no research on ${getFocusName(focus)} yet: `,
+      { command: "research" },
+      `${of} writes it.`,
+    );
+  },
+  status: async (ctx, { userId, now }) => {
+    const active = await listActiveShifts(ctx, userId);
+    return { answer: buildStatusCard(await Promise.all(active.map((one) => toPublicShift(ctx, one))), now) };
+  },
+};
+
+type Binding = (ctx: MutationCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
+
+export const bind = internalMutation({
+  args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { job, name, userId, argument, ...message }) => {
+    if (!(await completeWork(ctx, job))) return null;
+    const { updateId, sender, tapped } = message;
+    const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
+    const binding = BINDINGS[name];
+    if (binding !== undefined)
+      await putAnswer(ctx, message, await answerOrReason(() => binding(ctx, request)));
+    return null;
+  },
+});
+
+const BINDINGS: Readonly<Record<string, Binding>> = {
+  ...READS,
+
+  follow: async (ctx, { sender, userId, argument, now }) => {
+    const focus = await focusNamed(ctx, argument, now);
+    if (focus === null) return askWhichToken("follow");
+    const config = await findConfig(ctx, userId);
+    const set = placeIn(config?.chatId ?? sender.chatId).chatId;
+    // Whether the shift's cards come from this bot to this chat.
+    const stoppable = config?.sealedBotToken === undefined && set === sender.chatId;
+    const { jobId } = await ctx.runMutation(internal.research.shifts.startShift, {
+      userId,
+      token: focus,
+      stoppable,
+      paidBy: toBillingSubject({ userId, signedIn: true, address: null }),
+    });
+    // The card at the start of a shift says everything, if it is sent to this chat.
+    if (stoppable) return { answer: [] };
+    return {
+      answer: buildNotice(
+        `I am following ${getFocusName(focus)} for eight hours: reports come to the chat that you have set.`,
+      ),
+      buttons: [[stopButton(jobId, focus)]],
+    };
+  },
+  stop: async (ctx, { userId, argument }) => {
+    const active = await listActiveShifts(ctx, userId);
+    if (active.length === 0) return reply("You have no research shift running.");
+    const token = parseFocus(argument);
+    const meant = active.filter((one) => argument === "" || one._id === argument || one.token === token);
+    if (meant.length === 0) return reply("That shift has ended already.");
+    for (const { _id: jobId } of meant)
+      await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
+    return {
+      answer: buildNotice(`I no longer follow ${meant.map((one) => getFocusName(one.token)).join(" and ")}.`),
+      buttons: meant.map((one) => [
+        { text: `Follow ${getFocusName(one.token)} again`, command: `follow ${one.token}`.trim() },
+      ]),
+    };
+  },
+
+  unlink: async (ctx, { sender }) => {
+    const link = await findLinkOfMessenger(ctx, sender.messengerId);
+    if (link === null) return reply("This account is not linked.");
+    if (await isLogin(ctx, link.userId, sender.messengerId)) return reply(...ONLY_LOGIN);
+    await dropLink(ctx, link, "account");
+    return reply("Unlinked. This chat gets no more of your reports or alerts.");
+  },
+  freeze: async (ctx, { sender, now }) => {
+    const userId = await findUserInSay(ctx, sender.messengerId, now);
+    if (userId === null) return needsAccount(ctx, sender.messengerId);
+    await freezeAccount(ctx, userId, "chat");
+    return { answer: [] };
+  },
+  unfreeze: async (ctx, { userId, sender }) => {
+    if (!(await isLogin(ctx, userId, sender.messengerId)))
+      return reply("Sign in to the web application to end a freeze.");
+    const from = await unfreezeAccount(ctx, userId);
+    return reply(
+      `From ${formatDateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
+    );
+  },
+  newid: async (ctx, { userId, argument, isTap }) => {
+    if (!isTap || argument !== "yes")
+      return {
+        answer: [
+          [{ bold: "🔁 A new account id?" }],
+          [
+            "From then on the old one belongs to nobody: programs and assistants that use it need the new one. Orders that wait for your approval are void. Wallets, settings and keys stay.",
+          ],
+        ],
+        buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
+      };
+    const replaced = await replaceAccountId(ctx, userId);
+    return reply("Your account id is now ", { bold: replaced.userId });
+  },
+  recipients: async (ctx, { userId, argument }) => {
+    const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
+    // Every channel of the account hears of it, so that this needs no card of its own.
+    if (what.toLowerCase() === "add") await addToRecipients(ctx, userId, address);
+    if (what.toLowerCase() === "off") await removeFromRecipients(ctx, userId, address);
+    return buildRecipientsCard(await listRecipients(ctx, userId), Date.now());
+  },
+  approve: (ctx, request) => decideQuestion(ctx, request, "yes"),
+  refuse: (ctx, request) => decideQuestion(ctx, request, "no"),
+};
+
+/** A tap on a question to the owner. */
+async function decideQuestion(
+  ctx: MutationCtx,
+  { sender, argument }: CommandRequest,
+  word: "yes" | "no",
+): Promise<CommandOutcome> {
+  const order = await answerQuestion(ctx, argument, word, sender.messengerId);
+  return order === null ? reply("You were not asked that.") : { answer: buildDecidedCard(order) };
+}

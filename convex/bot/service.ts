@@ -1,0 +1,272 @@
+import { createFunctionHandle } from "convex/server";
+import { v } from "convex/values";
+import { pick } from "convex-helpers";
+import { parse } from "convex-helpers/validators";
+import { internal } from "../_generated/api";
+import { internalAction, type ActionCtx } from "../_generated/server";
+import { buildConfirmedCard, buildEndedCard, openCard, buildProposalCard } from "../alerts/cards";
+import { answerWords, type Answered } from "../alerts/service";
+import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
+import { DEFAULT_AGENT } from "../chat/agents";
+import { answerChat as answerQuestion } from "../chat/replies";
+import { hasEnded } from "../platform/cache";
+import { getOptional, getRequired, getSiteUrl } from "../lib/env";
+import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
+import { explainRefusal } from "../messenger/failures";
+import { refuseBeyond } from "../platform/limits/budget";
+import { toBillingSubject, type Caller } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
+import { log } from "../lib/log";
+import { withUsage } from "../platform/outside/calls";
+import { sha256Hex } from "../lib/crypto";
+import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { MINUTE, getRoundedNow, SECOND, sleep } from "../lib/time";
+import { defineWorker } from "../platform/worker";
+import { resolveFocus } from "../market/listing";
+import { toChatUser, isChatUser } from "../messenger/model";
+import { toParagraphs } from "../messenger/format";
+import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
+import { buildSnapshotCard } from "../research/cards";
+import { getStoredResult } from "../research/model";
+import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, buildNotice, PRIVATE_ONLY } from "./cards";
+import {
+  findCommand,
+  buildHelp,
+  menu,
+  reply,
+  askWhichToken,
+  type CommandOutcome,
+  type CommandRequest,
+} from "./commands";
+import { parseFocus, parseCommand, hasCode } from "./commands";
+import { vMessage, vCommandOutcome, type BotMessage, type Sender } from "./commands";
+import { proposeOrderFromText, answerPrice, actionHandlers } from "./actionHandlers";
+
+/** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
+export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
+  const { sender } = message;
+  const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, {
+    messengerId: sender.messengerId,
+  });
+  const userId = link?.confirmed === true ? link.userId : null;
+  // Before a group sees the bot type, it has to be known that the words are for this bot.
+  const to = parseCommand(message.text)?.to ?? message.to ?? "";
+  if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
+  const worked = await whileTyping(
+    sender,
+    answerText(ctx, message, userId).catch((error: unknown) => afterFailure(error, message.text)),
+  );
+  if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
+  else if ("bind" in worked) {
+    const { bind: name, argument, owner } = worked;
+    await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
+  } else {
+    const outcome = parse(vCommandOutcome, worked);
+    await ctx.runMutation(internal.bot.updates.storeBotAnswer, { ...message, job, userId, outcome });
+  }
+});
+
+async function isMe(name: string): Promise<boolean> {
+  return (await getBotUsername(getRequired("MESSENGER_BOT_TOKEN")))?.toLowerCase() === name;
+}
+
+async function answerText(
+  ctx: ActionCtx,
+  { updateId, sender, text, forwarded, tapped }: BotMessage,
+  userId: string | null,
+): Promise<Worked> {
+  if (text === "") return { answer: buildHelp() };
+  if (isKeyRequest(text)) return reply(SECURITY_MESSAGE);
+  const parsed = parseCommand(text);
+  const argument = parsed?.argument ?? text.trim();
+  const isTap = tapped !== undefined;
+  const request: CommandRequest = {
+    updateId,
+    sender,
+    userId: userId ?? "",
+    argument,
+    isTap,
+    now: Date.now(),
+  };
+  if (parsed === null) {
+    // The name of a coin asks only for its price, which needs no model.
+    const isName = argument.split(/\s+/).length <= 3;
+    const price = isName ? await answerPrice(ctx, argument) : null;
+    if (price !== null) return price;
+    return sender.alone ? plainWords(ctx, request, forwarded) : answerTo(ctx, request);
+  }
+  const command = findCommand(parsed.name);
+  if (command === null) return { answer: buildHelp(`I do not know /${parsed.name}.`) };
+  const { name, access, traits } = command;
+  if (forwarded && traits.includes("binds")) return reply(FORWARDED);
+  if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, hasCode(parsed) ? CODE_SHOWN : "");
+  // An account that is linked to nobody has alerts all the same.
+  const owner = userId ?? (access === "own" ? toChatUser(sender.messengerId) : "");
+  if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
+  const work = ACTION_COMMANDS[name];
+  return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
+}
+
+/** What is said of a failure, and what still works for somebody who has asked a question. */
+function afterFailure(error: unknown, text: string): CommandOutcome {
+  const failure = getErrorData(error);
+  if (failure === null) {
+    log.error("bot.unexpected", { message: getErrorMessage(error) });
+    return reply(FAILED);
+  }
+  const name = parseCommand(text)?.name;
+  const isModels = failure.code === "upstream" || failure.code === "not_configured";
+  if (!isModels || (name !== undefined && name !== "ask")) return reply(explainRefusal(failure));
+  const remaining = "Questions have to wait. A price needs no model: send a coin's name.";
+  return { answer: [[UNREAD], [remaining]] };
+}
+
+/** The messenger shows for five seconds that somebody types; no answer takes so many times four. */
+const [TYPING_MS, MOST_TYPING] = [4 * SECOND, 15];
+
+/** Shows the chat that the bot is working while it is. Nobody waits for that, and a failure is ignored: it is no message. */
+async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
+  const botToken = getOptional("MESSENGER_BOT_TOKEN");
+  const done = work.then(() => true);
+  for (let typingCount = 0; botToken !== undefined && typingCount < MOST_TYPING; typingCount++) {
+    void showTyping(botToken, sender);
+    if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
+  }
+  return work;
+}
+
+/** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
+type Worked = CommandOutcome | "wait" | { bind: string; argument: string; owner: string };
+type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<Worked>;
+
+/** On-demand results are fresh for this long. */
+const FRESH_MS = 15 * MINUTE;
+
+const ACTION_COMMANDS: Readonly<Record<string, Work>> = {
+  ...actionHandlers,
+
+  /** Words make a proposal, and taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Twice is as once. */
+  alert: async (ctx, request) => {
+    const { userId, argument, isTap } = request;
+    if (argument === "") return reply(HOW_TO_SAY);
+    const [, what, alertId] = /^(set|once|off) +(\S{1,40})$/.exec(argument) ?? [];
+    const { accept, endAlert } = internal.alerts.model;
+    if (alertId === undefined) {
+      const caller = toCaller(request);
+      await charge(ctx, "alert", caller);
+      return toAlertOutcome(await answerWords(ctx, caller, { userId }, argument));
+    }
+    if (!isTap) return { bind: "alerts", argument, owner: userId };
+    if (what === "off") return buildEndedCard(await ctx.runMutation(endAlert, { userId, alertId }));
+    return buildConfirmedCard(await ctx.runMutation(accept, { userId, alertId, once: what === "once" }));
+  },
+
+  /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
+  research: async (ctx, request) => {
+    const caller = toCaller(request);
+    const requestedFocus = parseFocus(request.argument);
+    if (requestedFocus === null) return askWhichToken("research");
+    const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
+    const stored = await getStoredResult(ctx, focus);
+    if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
+      const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
+      return {
+        answer: buildSnapshotCard(focus, stored, getSiteUrl()),
+        buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
+      };
+    }
+    getRequired("LLM_GATEWAY_API_KEY");
+    const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
+    await hasEnded(ctx, key);
+    return "wait";
+  },
+
+  ask: async (ctx, request) =>
+    request.argument === ""
+      ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
+      : answerTo(ctx, request),
+};
+
+/** Who asks: the user, or the account alone, which is nobody's. */
+function toCaller({ sender, userId }: CommandRequest): Caller {
+  return userId === "" || isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
+    : { userId, address: null, signedIn: true };
+}
+
+/** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
+async function plainWords(
+  ctx: ActionCtx,
+  request: CommandRequest,
+  forwarded: boolean,
+): Promise<CommandOutcome> {
+  const { sender, userId, argument: text } = request;
+  const order = forwarded || userId === "" ? null : await proposeOrderFromText(ctx, request, text);
+  if (order !== null) return order;
+  const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
+  const alert = await answerWords(ctx, toCaller(request), { userId: whose }, text);
+  return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : toAlertOutcome(alert);
+}
+
+/** The model's answer to a question. */
+async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const { updateId, sender, userId, argument: question } = request;
+  const caller = toCaller(request);
+  await charge(ctx, "question", caller);
+  await refuseBeyond(ctx, toBillingSubject(caller));
+  getRequired("LLM_GATEWAY_API_KEY");
+  // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
+  const personal = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
+  const args = personal === null ? null : { ...personal, now: getRoundedNow() };
+  const response = await answerQuestion(ctx, {
+    agentId: DEFAULT_AGENT,
+    question,
+    messages: args === null ? [] : await ctx.runQuery(internal.chat.runs.readTurns, args),
+    caller,
+    personal: sender.alone,
+  });
+  if (personal !== null) {
+    const reply = pick(response, ["answer", "model", "tokensUsed"]);
+    await ctx.runMutation(internal.chat.runs.storeExchange, {
+      ...personal,
+      question,
+      reply,
+      key: `update:${updateId}`,
+    });
+  }
+  const answer = toParagraphs(response.answer, response.sources);
+  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words. Ask again.");
+  return { answer };
+}
+
+async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
+  if (answered.kind === "open") return openCard(answered);
+  if (answered.kind !== "proposed") return { answer: buildNotice(answered.say) };
+  const { alert, present } = answered.proposed;
+  const card = buildProposalCard(alert, present);
+  if (alert.condition.kind === "digest") return card;
+  const handle = await createFunctionHandle(internal.pages.pictures.alert);
+  return { ...card, picture: { handle, subject: alert._id } };
+}
+
+/**
+ * `npx convex run --prod bot/service:register`: tells the messenger where this deployment's bot gets its messages, and
+ * which commands it has. Safe to run twice.
+ * @returns The bot's name and the address, never the token or the secret.
+ */
+export const register = internalAction({
+  args: {},
+  returns: v.object({ bot: v.string(), webhook: v.string(), commands: v.number() }),
+  handler: withUsage(async () => {
+    const token = getRequired("MESSENGER_BOT_TOKEN");
+    const bot = await getBotUsername(token);
+    if (bot === null) throw new AppError("not_configured", "The messenger does not know MESSENGER_BOT_TOKEN");
+    const webhook = `${getSiteUrl()}/messenger/webhook`;
+    await registerAt(token, {
+      webhook,
+      secret: getRequired("MESSENGER_WEBHOOK_SECRET"),
+      menu: menu.map(({ name, summary }) => ({ command: name, description: summary })),
+    });
+    return { bot: `@${bot}`, webhook, commands: menu.length };
+  }),
+});

@@ -1,0 +1,141 @@
+import { v, type Infer } from "convex/values";
+import { formatFact, vFact, type Fact } from "./facts";
+import { indexNames, type Names } from "../lib/money/coins";
+import { normalizeText } from "../lib/text/sentences";
+import { toIso } from "../lib/time";
+
+/** Facts as a writer is given them, by number, and as readers find them. Pure. */
+
+/** A fact with its number, and in the words that writers and readers get: `BTC price: $97,250.50`. */
+export const vSource = v.object({ id: v.number(), says: v.string(), fact: vFact });
+export type Source = Infer<typeof vSource>;
+export type UnnumberedSource = Omit<Source, "id">;
+
+export function toSource(fact: Fact, says = formatFact(fact)): UnnumberedSource {
+  return { says, fact };
+}
+
+/** What somebody says, as a source. @param by.words Its own words, if it is more than these. */
+export function toStatementSource({
+  says,
+  words = says,
+  name,
+  url = null,
+  observedAt,
+}: {
+  says: string;
+  words?: string;
+  name: string;
+  url?: string | null;
+  observedAt: number;
+}): UnnumberedSource {
+  const by = { subject: "", source: name, url: url ?? "", observedAt };
+  return { says, fact: { ...by, kind: "statement", value: words } };
+}
+
+/** The facts with their numbers, from 1. */
+export function numberSources(sources: readonly UnnumberedSource[]): Source[] {
+  return sources.map((source, index) => ({ ...source, id: index + 1 }));
+}
+
+/** A source as a prompt lists it. */
+export function formatCitable({ id, says, fact: { source, observedAt } }: Source): string {
+  return `f${id} ${says} (${source}, ${toIso(observedAt).slice(0, 16)}Z)`;
+}
+
+const MODEL = "said by a language model";
+
+/** The name of a source that is only a model's statement. */
+export const nameModelSource = (what: string): string => `${what}, ${MODEL}, unverified`;
+
+export const isModels = ({ fact: { source } }: Source): boolean =>
+  source.includes(MODEL) || source === "model";
+
+/** What a text is checked against. */
+export type CitationIndex = {
+  facts: ReadonlyMap<number, Source>;
+  names: Names;
+  /** The symbol that the text is about; "" for the whole market. */
+  focus: string;
+  /** Digits that are no figures: its own date, and those of the facts. */
+  free: RegExp;
+  /** The question that it may quote, digits and all; "" for none. */
+  question: string;
+};
+
+/**
+ * @param now When the text is written, in epoch ms.
+ * @param about The names that the text may mention, its focus, and the question that it answers and may quote.
+ */
+export function buildCitationIndex(
+  sources: readonly Source[],
+  now: number,
+  {
+    names = indexNames([]),
+    focus = "",
+    question = "",
+  }: { names?: Names; focus?: string; question?: string } = {},
+): CitationIndex {
+  const stamps = [now, ...sources.map(({ fact }) => fact.observedAt)].map(toIso);
+  const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(listDayForms);
+  const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
+    (time) => `${time}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z)\\b)?`,
+  );
+  const forms = [...days, ...times].join("|");
+  return {
+    facts: new Map(sources.map((source) => [source.id, source])),
+    names,
+    focus,
+    question: normalizeText(question),
+    free: new RegExp(
+      `(?<![\\p{Script=Latin}\\d.,:$-])(?:${forms})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`,
+      "giu",
+    ),
+  };
+}
+
+/** A day as it may be written: `2026-01-05`, `5 January 2026`, `Jan 5th`; and its year after a preposition. */
+function listDayForms(date: string): string[] {
+  const [year = "", , day] = date.split("-").map((part) => String(Number(part)));
+  const formatMonth = (month: "long" | "short") =>
+    new Date(date).toLocaleString("en-US", { month, timeZone: "UTC" });
+  const month = `(?:${formatMonth("long")}|${formatMonth("short")})\\.?`;
+  const nth = `${day ?? ""}(?:st|nd|rd|th)?`;
+  return [
+    `${date}(?:T[\\d:.]+Z)?|(?:${nth} (?:of )?${month}|${month} ${nth})(?:,? ${year})?|${month} ${year}`,
+    `(?<=(?<!\\p{L})(?:in|of|since|year|early|late) )${year}(?! ?(?:%|percent|USD|dollars|coins|tokens|transactions|bps))`,
+  ];
+}
+
+/** A fact as readers find it: its number in the text's citations, and where it is from. */
+export const vCitedSource = v.object({
+  id: v.number(),
+  name: v.string(),
+  /** `null` without a public page. */
+  url: v.union(v.string(), v.null()),
+  observedAt: v.number(),
+  says: v.string(),
+});
+export type CitedSource = Infer<typeof vCitedSource>;
+
+/** The cited facts, in the order of their numbers. */
+export function listCited(kept: readonly number[], { facts }: CitationIndex): CitedSource[] {
+  return kept.flatMap((id, index) => {
+    const source = facts.get(id);
+    if (source === undefined) return [];
+    const { says, fact: of } = source;
+    const url = of.url === "" ? null : of.url;
+    return [{ id: index + 1, name: of.source, url, observedAt: of.observedAt, says }];
+  });
+}
+
+/** How a writer states figures: for the system part of a prompt. */
+export const PLACEHOLDER_RULES =
+  "Do not write figures yourself: in the place of the figure of fact 12, write {f12}. Code prints its value, unit, sign and " +
+  "source there (“Bitcoin trades at {f12}, {f13} higher than a day ago”), about as long as $97,250.50 or +1.42 %; put no " +
+  "currency, percent sign or scale beside it. To compare two facts of one kind and unit: {f2-f19} prints their " +
+  "difference, {f27/f10} their ratio (1.6×), {f10%f11} the first as a share of the second, {f34+f17} their sum. The slot of " +
+  "a headline prints it as a quotation. After a statement without a figure, cite its fact: [f12]. Name the coin of every " +
+  "figure in its sentence, and say what is meant and over what time. Names and today's date may contain digits. Write no " +
+  "other numbers, neither in digits nor in words: no targets, probabilities or records. If no fact has a figure, write " +
+  "without one.";

@@ -1,0 +1,178 @@
+import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { getSiteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import type { AccountQuestion, ResolvedAccount } from "../platform/http/router";
+import { vAccess, vCredential, type Credential, type Action } from "../platform/limits/callers";
+import { formatDateTime, toIso } from "../lib/time";
+import { resolveAccount, getClaimDueAt, findOwner, requireUser, type Account } from "./model";
+import type { vScope } from "./tables";
+
+/** Who may do what for a `userId`, from what the caller has proved. Nothing else decides that. */
+
+/** To whoever only names an id, so that nobody pays money into somebody else's wallet. */
+const OWNED = "This userId has an owner: only its owner can move what is paid in";
+
+/** The scope that a key needs for an act; `null`: any key. */
+const SCOPE: Record<Action, Infer<typeof vScope> | null> = {
+  swap: "trade",
+  send: "withdraw",
+  delivery: "withdraw",
+  holdings: null,
+  shifts: null,
+};
+
+/** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
+export type Decision =
+  | { kind: "allowed"; by: Credential; key?: Doc<"keys"> }
+  | { kind: "refused" | "asks"; error: AppError };
+
+/** What a caller has proved about a `userId`. `other`: that they are another user. */
+type Credentials = { by: Credential | "other"; key?: Doc<"keys"> };
+
+/**
+ * An id without an owner is its own credential, and then the Authorization header is ignored.
+ * @throws AppError `unauthorized` for a key that is unknown, revoked or expired; `forbidden` for another user's.
+ */
+async function readCredentials(
+  ctx: QueryCtx,
+  owner: Account | null,
+  keyHash: string | undefined,
+  now: number,
+): Promise<Credentials> {
+  if (owner === null) return { by: "unclaimed" };
+  if (keyHash === undefined) {
+    const identity = await ctx.auth.getUserIdentity().catch(() => null);
+    if (identity === null) return { by: "id" };
+    return { by: identity.tokenIdentifier === owner.login ? "owner" : "other" };
+  }
+  const key = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
+  if (key === null || key.revokedAt !== undefined || (key.expiresAt ?? Infinity) <= now)
+    throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
+  if (key.userId !== owner.userId) throw new AppError("forbidden", "This key belongs to another user");
+  return { by: "key", key };
+}
+
+function refuse(message: string, kind: "refused" | "asks" = "refused"): Decision {
+  return { kind, error: new AppError("forbidden", message) };
+}
+
+function decide({ by, key }: Credentials, deed: Action, now: number): Decision {
+  const scope = SCOPE[deed];
+  if (by === "other") return refuse("This userId has another owner than the token");
+  if (key !== undefined) {
+    if (scope !== null && !key.scopes.includes(scope)) return refuse(`This key lacks the scope ${scope}`);
+    if (scope !== null && key.countsFrom > now)
+      return refuse(`This key is new: until ${formatDateTime(key.countsFrom)} it only reads`);
+    return { kind: "allowed", by, key };
+  }
+  if (by !== "id" || scope === null) return { kind: "allowed", by };
+  const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key with the scope ${scope}`;
+  if (deed === "delivery") return refuse(needs);
+  return refuse(
+    `${needs}, or a tap in the owner's chat, which has to be linked with the service's bot`,
+    "asks",
+  );
+}
+
+/**
+ * The verdict on an act, in the transaction that decides: the present state counts.
+ * @throws AppError as `readCredentials`.
+ */
+export async function authorize(
+  ctx: QueryCtx,
+  userId: string,
+  deed: Action,
+  now: number,
+  keyHash?: string,
+): Promise<Decision> {
+  return decide(await readCredentials(ctx, await findOwner(ctx, userId), keyHash, now), deed, now);
+}
+
+/** Throws a refusal. @throws AppError `forbidden` */
+export function requireAllowed(verdict: Decision): void {
+  if (verdict.kind !== "allowed") throw verdict.error;
+}
+
+/**
+ * Whether naming a `userId` identifies the caller. For an id without an owner it does, since only its user knows it; an
+ * owned one needs its owner's token, or a key. To be called in the transaction that decides.
+ * @throws AppError as `readCredentials`.
+ */
+export async function isIdentified(ctx: QueryCtx, userId: string, keyHash?: string): Promise<boolean> {
+  const { by } = await readCredentials(ctx, await findOwner(ctx, userId), keyHash, Date.now());
+  return by !== "id" && by !== "other";
+}
+
+/** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */
+export const getOwnUserId = internalQuery({
+  args: {},
+  returns: v.string(),
+  handler: async (ctx) => (await requireUser(ctx)).userId,
+});
+
+const vResolvedAccount = v.object({
+  userId: v.string(),
+  /** The caller's credential, if the endpoint needs it. */
+  credential: v.union(vCredential, v.null()),
+  notes: v.object({
+    owned: v.optional(v.literal(true)),
+    ownedNote: v.optional(v.string()),
+    claimPending: v.optional(v.string()),
+    claimEndUrl: v.optional(v.string()),
+  }),
+});
+
+/** What the answers to whoever names an account say of it. */
+function buildNotes(
+  row: Account | null,
+  by: Credentials["by"] | null,
+): Infer<typeof vResolvedAccount>["notes"] {
+  if (by === "id" || by === "other") return { owned: true, ownedNote: OWNED };
+  const dueAt = getClaimDueAt(row);
+  return dueAt === null ? {} : { claimPending: toIso(dueAt), claimEndUrl: `${getSiteUrl()}/claim/end` };
+}
+
+/**
+ * All that a request needs to know about the `userId` that it names.
+ * @throws AppError `not_found` if the owner has replaced the id; `unauthorized`, `forbidden` for a caller without the
+ * access that the endpoint asks for.
+ */
+export const resolveRequestedAccount = internalQuery({
+  args: {
+    name: v.string(),
+    keyHash: v.optional(v.string()),
+    access: v.optional(vAccess),
+    isTokenWrong: v.optional(v.boolean()),
+    now: v.number(),
+  },
+  returns: vResolvedAccount,
+  handler: async (ctx, { name, access, isTokenWrong, keyHash, now }) => {
+    const { userId, row } = await resolveAccount(ctx, name);
+    if (access === undefined) return { userId, credential: null, notes: buildNotes(row, null) };
+    const owner = row?.login === undefined ? null : row;
+    const credentials = await readCredentials(ctx, owner, keyHash, now);
+    // A wrong token never falls back to the id alone.
+    if (credentials.by === "id" && isTokenWrong === true)
+      throw new AppError("unauthorized", "The token is not valid");
+    if (access !== "shown") requireAllowed(decide(credentials, access, now));
+    const credential = credentials.by === "other" ? "id" : credentials.by;
+    return { userId, credential, notes: buildNotes(row, credentials.by) };
+  },
+});
+
+/** What every HTTP request learns of the `userId` that it names. @throws AppError as `resolveRequestedAccount`. */
+export async function resolveAccountForRequest(
+  ctx: ActionCtx,
+  name: string,
+  question: AccountQuestion,
+): Promise<ResolvedAccount> {
+  return ctx.runQuery(internal.identity.access.resolveRequestedAccount, {
+    name,
+    ...question,
+    now: Date.now(),
+  });
+}

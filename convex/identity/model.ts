@@ -1,0 +1,173 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { AppError, FROZEN } from "../lib/errors";
+import { charge } from "../platform/limits/charges";
+import { queryBy, queryByBoth } from "../platform/records";
+import { requireIdentity } from "../platform/limits/callers";
+import { HOUR } from "../lib/time";
+import type { Listed } from "./tables";
+
+/** Accounts: one row each, free or owned. Plain functions; those that write are steps of their caller's mutation. */
+export type Account = Doc<"accounts">;
+
+/** How long a change waits that loosens an account's rules, so that an owner who did not make it can freeze the account. */
+export const RELAXATION_MS = 2 * HOUR;
+
+/** What an owner's orders may move in 24 hours, micro-USD, unless the owner says otherwise. */
+const OWNERS_DAILY = 2_000_000_000n;
+
+/** The account's row; `null` for a free one that has none yet. */
+export async function findAccount(ctx: QueryCtx, userId: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_userId", userId);
+}
+
+/** The account of a `userId` that has an owner, or `null`. */
+export async function findOwner(ctx: QueryCtx, userId: string): Promise<Account | null> {
+  const row = await findAccount(ctx, userId);
+  return row?.login === undefined ? null : row;
+}
+
+/** The account of a login, or `null`. */
+export async function findAccountByLogin(ctx: QueryCtx, login: string): Promise<Account | null> {
+  return getOneFrom(ctx.db, "accounts", "by_login", login);
+}
+
+/** When a claim of a free account takes effect (epoch ms); `null` if none waits. */
+export function getClaimDueAt(row: Account | null): number | null {
+  return row?.login === undefined && row?.claim?.login !== undefined ? row.claim.dueAt : null;
+}
+
+/** The caller's account, or `null` before their first sign-in. @throws AppError `unauthorized` */
+export async function findUser(ctx: QueryCtx): Promise<Account | null> {
+  return findAccountByLogin(ctx, (await requireIdentity(ctx)).tokenIdentifier);
+}
+
+/** The caller's account. @throws AppError `unauthorized`; `not_found` before their first sign-in. */
+export async function requireUser(ctx: QueryCtx): Promise<Account> {
+  const user = await findUser(ctx);
+  if (user === null)
+    throw new AppError("not_found", "This user has not signed in yet: call accounts/profile:signIn");
+  return user;
+}
+
+/** The prefix of logins of owners with only a messenger account: no identity provider's tokens use it. */
+const MESSENGER = "messenger|";
+
+/** A messenger account as a login. */
+export function toMessengerLogin(messengerId: string): string {
+  return MESSENGER + messengerId;
+}
+
+/** The messenger account that is a login; `null` for an identity provider's. */
+export function parseMessengerLogin(login = ""): string | null {
+  return login.startsWith(MESSENGER) ? login.slice(MESSENGER.length) : null;
+}
+
+export function createRandomHex(bytes: number): string {
+  return bytesToHex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
+
+/** A new `userId`: 128 random bits. */
+export function createUserId(): string {
+  return `usr_${createRandomHex(16)}`;
+}
+
+/**
+ * The account that an id names. Rows hold the first id of an account for good.
+ * @returns The account's `userId`, and its row if it has one.
+ * @throws AppError `not_found` if its owner has replaced the id.
+ */
+export async function resolveAccount(ctx: QueryCtx, name: string) {
+  const renamed = await getOneFrom(ctx.db, "accounts", "by_name", name);
+  const row = renamed ?? (await findAccount(ctx, name));
+  if (renamed === null && row?.name !== undefined)
+    throw new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
+  return { userId: row?.userId ?? name, row };
+}
+
+/** The id that names an account. */
+export async function getAccountName(ctx: QueryCtx, userId: string): Promise<string> {
+  return (await findAccount(ctx, userId))?.name ?? userId;
+}
+
+/** The user who proved to own an address (any case), or `null`. */
+export async function findLinkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
+  return (await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase()))?.userId ?? null;
+}
+
+/** The rules that every permission to sign depends on. `version` counts their changes. */
+export async function getRules(ctx: QueryCtx, userId: string, now: number) {
+  const row = await findAccount(ctx, userId);
+  return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
+}
+
+export function isFrozen(row: Account | null, now: number): boolean {
+  return row?.frozenAt !== undefined && (row.thawsAt === undefined || row.thawsAt > now);
+}
+
+/** The rules of an account that may do something. @throws AppError `paused` where its owner has frozen it. */
+export async function requireUnfrozenRules(ctx: QueryCtx, userId: string) {
+  const rules = await getRules(ctx, userId, Date.now());
+  if (rules.isFrozen) throw new AppError("paused", FROZEN);
+  return rules;
+}
+
+/** What an owner's orders may move in 24 hours at `now`, in micro-USD. */
+export function getDailyLimit(row: Account | null, now: number): bigint {
+  const set = row?.limits?.findLast(({ countsFrom }) => countsFrom <= now);
+  return set === undefined ? OWNERS_DAILY : BigInt(set.dailyMicroUsd);
+}
+
+/** The same before a higher limit holds that waits. */
+export function firstDaily(row: Account): bigint {
+  const [first] = row.limits ?? [];
+  return first === undefined ? OWNERS_DAILY : BigInt(first.dailyMicroUsd);
+}
+
+/** `undefined` removes a field. */
+export type Changes = {
+  [Field in Exclude<keyof Account, "_id" | "_creationTime" | "userId">]?: Account[Field] | undefined;
+};
+
+/** Changes an account's row. */
+export async function saveAccount(ctx: MutationCtx, userId: string, changes: Changes): Promise<void> {
+  const row = await findAccount(ctx, userId);
+  await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", { userId })), changes);
+}
+
+/** The same, and voids permissions under the earlier rules that nobody has signed yet. */
+export async function changeRules(ctx: MutationCtx, userId: string, changes: Changes = {}): Promise<void> {
+  const version = ((await findAccount(ctx, userId))?.version ?? 0) + 1;
+  await saveAccount(ctx, userId, { ...changes, version });
+}
+
+/** At most this many keys of an owner are not revoked. */
+export const MAX_KEYS = 10;
+export async function listKeysOfAccount(ctx: QueryCtx, userId: string): Promise<Doc<"keys">[]> {
+  return queryByBoth(ctx.db.query("keys"), "userId", userId, "revokedAt", undefined).take(MAX_KEYS);
+}
+
+/** At most this many addresses can be linked to one user. */
+export const MAX_ADDRESSES = 20;
+export async function listAddresses(ctx: QueryCtx, userId: string): Promise<Doc<"addresses">[]> {
+  return queryBy(ctx.db.query("addresses"), "userId", userId).take(MAX_ADDRESSES);
+}
+
+/** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */
+export async function requireSetter(ctx: MutationCtx): Promise<Account> {
+  const user = await requireUser(ctx);
+  await charge(ctx, "settings", { userId: user.userId, address: null });
+  return user;
+}
+
+/** The list of an account, oldest first. */
+export async function listRecipients(ctx: QueryCtx, userId: string): Promise<Listed[]> {
+  return (await findAccount(ctx, userId))?.recipients ?? [];
+}
+
+/** An entry of the list, or `null`. @param address Checksummed. */
+export async function findRecipient(ctx: QueryCtx, userId: string, address: string): Promise<Listed | null> {
+  return (await listRecipients(ctx, userId)).find((one) => one.address === address) ?? null;
+}

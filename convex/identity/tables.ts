@@ -1,0 +1,111 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { literals } from "../lib/literals";
+import { indexOfUser, type RecordsOf } from "../platform/records";
+
+/** What a key may do beyond what its owner's `userId` alone may. Every key reads. */
+export const vScope = literals("read", "trade", "withdraw");
+
+/** An entry of an owner's list of recipients: a checksummed address, and from when it counts (epoch ms). */
+export const vListed = v.object({ address: v.string(), countsFrom: v.number() });
+export type Listed = Infer<typeof vListed>;
+
+/** `pendingUntil`: when a claim takes effect (epoch ms), and what would end it; `null` if it has. */
+export const vClaimed = v.object({
+  userId: v.string(),
+  pendingUntil: v.union(v.number(), v.null()),
+  note: v.optional(v.string()),
+});
+
+export const accountTables = {
+  /**
+   * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is
+   * free. Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another).
+   * Kept, also when the user deletes their data: it protects their funds.
+   */
+  accounts: defineTable({
+    /** The id by which every row of the account knows it: the first one that it was used under. */
+    userId: v.string(),
+    /** The id that its owner has put in place of `userId`, which then names nobody; "" where that was replaced in its turn. */
+    name: v.optional(v.string()),
+
+    /** Whose it is: an identity provider's issuer and subject, or a messenger account (`toMessengerLogin`). Absent: free. */
+    login: v.optional(v.string()),
+    /** The login has claimed this id. It can claim no other. */
+    claimed: v.optional(v.boolean()),
+    /**
+     * Which login owns it from when on (epoch ms): a claim of an id that had a wallet or, of an owned account, what an
+     * operator has decided. Without a login: somebody has ended a claim, and nobody can claim it before.
+     */
+    claim: v.optional(v.object({ login: v.optional(v.string()), dueAt: v.number() })),
+    /** The code in its link for an owner, which gives no more than the `userId` beside it. */
+    ownerCode: v.optional(v.string()),
+
+    /** How often the rules have changed: unsigned permissions under earlier rules are void. */
+    version: v.optional(v.number()),
+    /** What may move in 24 hours (digits, micro-USD), and from when on (epoch ms): the last that counts. Absent: the default. */
+    limits: v.optional(v.array(v.object({ dailyMicroUsd: v.string(), countsFrom: v.number() }))),
+    /** Addresses to which the owner's keys, chat and posts may send. */
+    recipients: v.optional(v.array(vListed)),
+    /** Epoch ms: since when nothing is signed for it, and when that ends. */
+    frozenAt: v.optional(v.number()),
+    thawsAt: v.optional(v.number()),
+    /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
+    formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
+
+    /** Since when its user's data are being deleted (epoch ms). */
+    erasingSince: v.optional(v.number()),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_name", ["name"])
+    .index("by_login", ["login"])
+    .index("by_claimer", ["claim.login"])
+    .index("by_ownerCode", ["ownerCode"])
+    .index("by_formerLink", ["formerLink.messengerId", "formerLink.until"]),
+
+  /**
+   * Keys that owners give to programs. Written by `accounts/keys` and `accounts/freeze` (a freeze, a
+   * changed login). Kept: they say who ordered a signature.
+   */
+  keys: defineTable({
+    userId: v.string(),
+    /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
+    keyHash: v.string(),
+    name: v.string(),
+    scopes: v.array(vScope),
+    /** Its own limit in 24 hours: digits, micro-USD. */
+    dailyMicroUsd: v.optional(v.string()),
+    /** Epoch ms: from when it does more than read. */
+    countsFrom: v.number(),
+    expiresAt: v.optional(v.number()),
+    revokedAt: v.optional(v.number()),
+  })
+    .index("by_keyHash", ["keyHash"])
+    .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
+
+  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/profile`; unlinking deletes. */
+  addresses: defineTable({
+    /** Lower case; linked to one user at most. */
+    address: v.string(),
+    userId: v.string(),
+  })
+    .index("by_address", ["address"])
+    .index("by_userId", ["userId"]),
+};
+
+export const accountRecords: RecordsOf<typeof accountTables> = {
+  accounts: {
+    keep: "whose funds are whose",
+    ownedBy: { rows: indexOfUser("by_userId"), section: "account", onDeletion: "stay" },
+    withheld: ["ownerCode", "login"],
+  },
+  keys: {
+    keep: "who ordered a signature",
+    ownedBy: { rows: indexOfUser("by_userId_and_revokedAt"), section: "keys", onDeletion: "stay" },
+    withheld: ["keyHash"],
+  },
+  addresses: {
+    keep: "deposits from them are their user's, until they unlink them",
+    ownedBy: { rows: indexOfUser("by_userId"), section: "addresses", onDeletion: "go" },
+  },
+};

@@ -1,0 +1,83 @@
+import { getSiteUrl } from "../../lib/env";
+import { getPath, respond, type Answering } from "../../platform/http/router";
+import { sha256Hex } from "../../lib/crypto";
+import { AppError } from "../../lib/errors";
+import { ICON } from "../html";
+import { PROXY_PATH } from "../../lib/version";
+import { joinPieces } from "./splices";
+
+/**
+ * The reference as it is sent. Its texts are generated with the code, because making them evaluates every endpoint:
+ * only a deployment's own address is filled in.
+ */
+
+/** Placeholder of that address in the texts. */
+export const ADDRESS = "https://deployment.invalid";
+
+const CACHED = { "Cache-Control": "public, max-age=60", Vary: "Accept-Encoding" };
+const MEDIA = {
+  document: "application/json",
+  page: "text/html",
+  llms: "text/plain",
+  proxy: "text/javascript",
+} as const;
+
+type Which = keyof typeof MEDIA;
+
+/** The endpoints that answer it, as the router knows them. */
+export const texts: Readonly<Record<Which | "subject" | "robots" | "icon", Answering>> = {
+  document: { methods: ["GET"], path: "/openapi.json", handle: answering("document") },
+  page: { methods: ["GET"], path: "/docs", handle: answering("page") },
+  subject: { methods: ["GET"], path: "/docs/{subject}", handle: answering("page") },
+  llms: { methods: ["GET"], path: "/llms.txt", handle: answering("llms") },
+  proxy: { methods: ["GET"], path: PROXY_PATH, handle: answering("proxy") },
+  robots: { methods: ["GET"], path: "/robots.txt", handle: constant("text/plain", robots()) },
+  icon: {
+    methods: ["GET"],
+    path: "/favicon.ico",
+    handle: constant("image/svg+xml", decodeURIComponent(ICON.slice(ICON.indexOf(",") + 1))),
+  },
+};
+
+function answering(which: Which): Answering["handle"] {
+  return async (_ctx, request, requestId) => {
+    const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
+    const name = which === "page" ? getPath(request) : which;
+    const held = TEXTS[name];
+    if (held === undefined) throw new AppError("not_found", "This deployment was made without it");
+    const address = getSiteUrl();
+    const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + name).slice(0, 8)}"` };
+    const more = which === "page" ? PAGE_HEADERS : {};
+    const respondWith = (status: number, body: Parameters<typeof respond>[2], packing = {}) =>
+      respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });
+    if (names(request, "if-none-match", headers.ETag)) return respondWith(304, null);
+    const packed = joinPieces(held, JSON.stringify(address).slice(1, -1));
+    if (names(request, "accept-encoding", "gzip"))
+      return respondWith(200, packed, { "Content-Encoding": "gzip" });
+    const { gunzipSync } = await import("fflate");
+    return respondWith(200, new TextDecoder().decode(gunzipSync(packed)));
+  };
+}
+
+function constant(media: Parameters<typeof respond>[1], text: string): Answering["handle"] {
+  return (_ctx, _request, requestId) =>
+    Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
+}
+
+/**
+ * What crawlers and models may read: pages, references and what is read from a cache, not endpoints that take a `userId` or
+ * cost something. The longest rule counts, or the first.
+ */
+function robots(): string {
+  const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
+  const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
+  const rules = [...open.map((path) => `Allow: /mcp/${path}`), ...closed.map((path) => `Disallow: ${path}`)];
+  return ["User-agent: *", ...rules, "Allow: /", ""].join("\n");
+}
+
+/** Whether a header's list names it, and does not exclude it. */
+function names(request: Request, header: string, wanted: string): boolean {
+  const list = (request.headers.get(header) ?? "").split(",").map((one) => one.trim());
+  const isGood = (one: string) => one.startsWith(`${wanted};`) && !/;\s*q=0(?:\.0*)?$/.test(one);
+  return list.some((one) => one === "*" || one === wanted || isGood(one));
+}

@@ -1,0 +1,251 @@
+import type { FunctionReference, RegisteredAction } from "convex/server";
+import { v, type Infer, type ObjectType, type PropertyValidators, type Value } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { defineMutation } from "./changes";
+import { AppError } from "../lib/errors";
+import { refuseBeyond } from "./limits/budget";
+import { type Caller, getCallerClass, toBillingSubject, type BillingSubject } from "./limits/callers";
+import { charge } from "./limits/charges";
+import { holdSlot } from "./limits/slots";
+import { log } from "../lib/log";
+import { deadlines } from "./outside/deadlines";
+import { sha256Hex } from "../lib/crypto";
+import { vBillingSubject } from "./tables";
+import { createPauses, MINUTE, SECOND } from "../lib/time";
+import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, type Job, type Terms } from "./work";
+import { defineWorker } from "./worker";
+
+/**
+ * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,
+ * which outlives the caller; others who ask meanwhile wait for the same work. A failure is told to all who ask within
+ * its rest, a slow one leaves its callers the last good answer.
+ *
+ * Usage: a room's `begin` mutation calls `beginRefresh` with an action made by `defineRefresh`; an HTTP handler reads with
+ * `readThrough`.
+ */
+
+/** When a waiting caller looks for the result: 12 times in 28 s at most. */
+const FIRST_LOOK_MS = 100;
+const LATER_LOOKS = 1.6;
+const LONGEST_LOOK_MS = 5 * SECOND;
+/** How long callers get a failure's error before the work may begin again. */
+const REST_MS = 15 * SECOND;
+/** After this long in the queue, nobody can be waiting for the work any more. */
+const QUEUE_MS = 2 * MINUTE;
+/** Longer than the queue waits for its own lost work: the queue decides that an attempt is over. */
+const LEASE_MS = 15 * MINUTE;
+
+/** What a renewing action gets besides its own arguments and its job. */
+const vRefresh = { key: v.string(), billTo: vBillingSubject, until: v.number() };
+
+/** The key's row. Its `doneAt` says when the latest result was stored; the result itself is not read. */
+export async function findRefresh(ctx: QueryCtx, key: string): Promise<Doc<"answers"> | null> {
+  return getOneFrom(ctx.db, "answers", "by_key", key);
+}
+
+/**
+ * Claims the key for work that its caller does itself.
+ * @param leaseMs After this long without an end the work counts as lost, and the next caller begins it again.
+ * @returns `false` while others do it, and while a failure rests.
+ */
+export async function claimRefresh(ctx: MutationCtx, key: string, leaseMs: number): Promise<boolean> {
+  const now = Date.now();
+  const row = await findRefresh(ctx, key);
+  if (Math.max(row?.leaseUntil ?? 0, row?.failure?.restsUntil ?? 0) > now) return false;
+  const begun = { beganAt: now, leaseUntil: now + leaseMs };
+  if (row === null) await ctx.db.insert("answers", { key, ...begun });
+  else await ctx.db.patch("answers", row._id, { ...begun, failure: undefined });
+  return true;
+}
+
+/** Ends the work at a key. @param failure Why there is no result; `null` if there is one. @param body The new answer. */
+export async function finishRefresh(
+  ctx: MutationCtx,
+  key: string,
+  failure: { error: string; restMs: number } | null = null,
+  body?: string,
+): Promise<void> {
+  const now = Date.now();
+  const row = await findRefresh(ctx, key);
+  const rowId = row?._id ?? (await ctx.db.insert("answers", { key, beganAt: now }));
+  if (failure === null) {
+    const answered = body === undefined ? {} : { body };
+    const ended = { leaseUntil: undefined, failure: undefined, isOutdated: undefined };
+    await ctx.db.patch("answers", rowId, { ...ended, doneAt: now, ...answered });
+    log.info("refresh.done", { key });
+    return;
+  }
+  const { error, restMs } = failure;
+  await ctx.db.patch("answers", rowId, {
+    leaseUntil: undefined,
+    failure: { error, restsUntil: now + restMs },
+  });
+  log.warn("refresh.failed", { key, error });
+}
+
+/** What the answer at a key was made from has changed: its next reader renews it. */
+export async function outdate(ctx: MutationCtx, key: string): Promise<void> {
+  const row = await findRefresh(ctx, key);
+  if (row?.body !== undefined) await ctx.db.patch("answers", row._id, { isOutdated: true });
+}
+
+type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs?: number };
+
+/**
+ * Begins a refresh, or joins the running one.
+ * @param terms.queue Where it waits for a place; absent: it begins at once.
+ * @param terms.restMs For this long after a failure no new attempt begins: callers get the failed one's error.
+ * @returns The key, to wait at.
+ * @throws AppError `rate_limited`, also when the day's budget is used up.
+ */
+export async function beginRefresh<Args extends Record<string, Value>>(
+  ctx: MutationCtx,
+  { key, caller, restMs = REST_MS, ...place }: RefreshTerms,
+  action: FunctionReference<"action", "internal", Args & ObjectType<typeof vRefresh> & { job: Job }>,
+  args: Args,
+): Promise<string> {
+  if (!(await claimRefresh(ctx, key, LEASE_MS))) return key;
+  await charge(ctx, "question", caller);
+  const billTo = toBillingSubject(caller);
+  await refuseBeyond(ctx, billTo);
+  const onFailure = buildFailureHandler(internal.platform.cache.recordFailure, { key, restMs });
+  const terms = { ...place, rank: getCallerClass(caller), attempts: 1, onFailure };
+  await enqueueWork(ctx, action, { ...args, key, billTo, until: Date.now() + QUEUE_MS }, terms);
+  log.info("refresh.begun", { key, requestId: caller.requestId });
+  return key;
+}
+
+/** An answer in JSON, and what its action goes on with once the answer is stored and nobody waits any more. */
+type Renewed = { body: string; finish?: () => Promise<void> };
+
+/** A worker that renews the answer at a key. @param work Returns the answer in JSON, and may throw. */
+export function defineRefresh<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args> & { billTo: BillingSubject }) => Promise<string | Renewed>,
+): RegisteredAction<"internal", ObjectType<Args & typeof vRefresh> & { job: Job }, Promise<null>>;
+export function defineRefresh(
+  args: PropertyValidators,
+  work: (
+    ctx: ActionCtx,
+    given: Record<string, unknown> & { billTo: BillingSubject },
+  ) => Promise<string | Renewed>,
+) {
+  return defineWorker({ ...args, ...vRefresh }, async (ctx, { job, key, until, ...given }) => {
+    if (Date.now() > until) throw new AppError("upstream", "It has waited too long for its turn");
+    const renewed = await work(ctx, given);
+    const { body, finish } = typeof renewed === "string" ? { body: renewed } : renewed;
+    await ctx.runMutation(internal.platform.cache.storeAnswer, { key, body, job });
+    await finish?.();
+  });
+}
+
+/** Stores an answer. @param job The work whose result it is, and which it ends; of work that is over nothing is stored. */
+export const storeAnswer = defineMutation(
+  { key: v.string(), body: v.string(), job: v.optional(vJob) },
+  async (ctx, { key, body, job }) => {
+    if (job === undefined || (await completeWork(ctx, job))) await finishRefresh(ctx, key, null, body);
+  },
+);
+
+/** The work has failed, or was lost with its server. */
+export const recordFailure = defineMutation(
+  { key: v.string(), restMs: v.number(), ...vFailure },
+  (ctx, { key, restMs, error }) => finishRefresh(ctx, key, { error, restMs }),
+);
+
+const vAnswer = v.object({ fetchedAt: v.number(), body: v.string(), isOutdated: v.boolean() });
+
+/** The last good answer at a key, however old. */
+export async function findAnswer(ctx: QueryCtx, key: string): Promise<Infer<typeof vAnswer> | null> {
+  const { body, doneAt, isOutdated = false } = (await findRefresh(ctx, key)) ?? {};
+  return body === undefined || doneAt === undefined ? null : { fetchedAt: doneAt, body, isOutdated };
+}
+
+/** The same for actions. */
+export const readAnswerAt = internalQuery({
+  args: { key: v.string() },
+  returns: v.union(vAnswer, v.null()),
+  handler: (ctx, { key }) => findAnswer(ctx, key),
+});
+
+/** The part of a key that stands for a question; those that differ only in case and spacing are the same. */
+export const hashQuestion = (question: string): string =>
+  sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
+
+const vOutcome = v.object({ error: v.optional(v.string()), restsUntil: v.optional(v.number()) });
+
+/** How the work at a key has ended, with its failure if it failed; `null` while it runs. */
+export const getRefreshOutcome = internalQuery({
+  args: { key: v.string() },
+  returns: v.union(vOutcome, v.null()),
+  handler: async (ctx, { key }): Promise<Infer<typeof vOutcome> | null> => {
+    const row = await findRefresh(ctx, key);
+    return row === null || row.leaseUntil !== undefined ? null : (row.failure ?? {});
+  },
+});
+
+/**
+ * Whether the work at a key has ended. For actions.
+ * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`
+ */
+export async function hasEnded(ctx: ActionCtx, key: string): Promise<boolean> {
+  const ended = await ctx.runQuery(internal.platform.cache.getRefreshOutcome, { key });
+  if (ended?.error === undefined) return ended !== null;
+  const { error, restsUntil = 0 } = ended;
+  throw new AppError("upstream", error, { retryAfterMs: Math.max(0, restsUntil - Date.now()) });
+}
+
+/**
+ * Waits until the work at a key has ended, at most until the deadline.
+ * @returns `late` if the deadline came first (the work continues).
+ * @throws AppError as `hasEnded`
+ */
+export async function awaitRefresh(
+  ctx: ActionCtx,
+  key: string,
+  signal: AbortSignal,
+): Promise<"done" | "late"> {
+  const pause = createPauses(FIRST_LOOK_MS, LATER_LOOKS, LONGEST_LOOK_MS);
+  while (!signal.aborted) {
+    if (await hasEnded(ctx, key)) return "done";
+    await pause();
+  }
+  return "late";
+}
+
+/** `awaitRefresh` for a caller, who holds a slot meanwhile. @throws AppError `rate_limited` without one. */
+export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string): Promise<void> {
+  const wait = () => awaitRefresh(ctx, key, AbortSignal.timeout(deadlines.caller));
+  await holdSlot(ctx, caller, wait);
+}
+
+/**
+ * Reads the answer at a key, and renews it when it is old. For actions.
+ * @param steps.upstream The name of the source, for callers.
+ * @param steps.freshMs Up to this age the stored answer is returned, and nothing is written.
+ * @returns The fresh answer; if the refresh takes longer than a caller waits, the last one, however old.
+ * @throws AppError `upstream` if the refresh failed, or took too long and there is no earlier answer.
+ */
+export async function readThrough(
+  ctx: ActionCtx,
+  steps: {
+    upstream: string;
+    freshMs: (body: string) => number;
+    caller: Caller;
+    key: string;
+    begin: () => Promise<string>;
+  },
+): Promise<{ fetchedAt: number; body: string }> {
+  const read = () => ctx.runQuery(internal.platform.cache.readAnswerAt, { key: steps.key });
+  const stored = await read();
+  if (stored !== null && !stored.isOutdated && Date.now() - stored.fetchedAt < steps.freshMs(stored.body))
+    return stored;
+  await awaitRefreshAs(ctx, steps.caller, await steps.begin());
+  const renewed = await read();
+  if (renewed === null)
+    throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);
+  return renewed;
+}

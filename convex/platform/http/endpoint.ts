@@ -1,0 +1,226 @@
+import * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
+import { getRequired, getSetting, type Variable } from "../../lib/env";
+import { getCallerAddress, parseInput, readRawInput, readRequestBody, refuseInAddress } from "./request";
+import { sha256Hex } from "../../lib/crypto";
+import { AppError, type ErrorCode } from "../../lib/errors";
+import { charge, type LimitName } from "../limits/charges";
+import type { Access, Caller } from "../limits/callers";
+import { withUsage } from "../outside/calls";
+import { matchPath, getPath, respond, type Answering, type KnowId, type Method } from "./router";
+
+/** What a handler knows of a request besides its input. */
+export type Call = {
+  headers: Headers;
+  /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
+  idempotencyKey: string | undefined;
+  /** The `userId` as the request names it; `caller.userId` and the input's `userId` are the account that it stands for. */
+  named: string | undefined;
+  /** Who is asking, for limits that are counted later because a cached read is free. */
+  caller: Caller;
+};
+
+/** An answer with headers or a status of its own; handlers that need neither return the bare value. */
+export class Reply<Value> {
+  constructor(
+    readonly value: Value,
+    readonly headers: Record<string, string>,
+    readonly status: 200 | 202 = 200,
+  ) {}
+}
+
+/** A failure whose body has more fields than `error`. */
+export type DocumentedFailure = {
+  when: string;
+  /** Fields of its body beside `error`. */
+  body?: z.ZodObject;
+  /** Headers that it always or sometimes has, with their descriptions. */
+  headers?: Readonly<Record<string, string>>;
+  example?: unknown;
+};
+
+type Media =
+  | "application/json"
+  | "text/html"
+  | "text/plain"
+  | "text/csv"
+  | "text/javascript"
+  | "image/svg+xml";
+
+/** What the API document says beyond the schemas. Prose is plain text, with `code` in backticks. */
+type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
+  /** What the summary leaves out: costs, work that continues in the background, what a field means for others. */
+  description?: string;
+  /** When it answers 202 with the same shape, because the work is waiting. */
+  accepted?: string;
+  /** When it answers 304, without a body. */
+  unchanged?: string;
+  /** One request and its answer, as sent. */
+  example?: { input: z.input<Input>; output: z.output<Output> };
+  /** When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit, access and keys, are not listed. */
+  errors?: { readonly [Code in ErrorCode]?: string | DocumentedFailure };
+  /** Request headers it reads, with their purposes. */
+  headers?: Readonly<Record<string, string>>;
+  /** Headers of its success answer, with their descriptions. */
+  answerHeaders?: Readonly<Record<string, string>>;
+  /** For answers other than JSON: the value is the whole text. */
+  media?: Media;
+};
+
+/** Who asks before the body is read, and what tells of the `userId` that it may name. */
+export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId };
+
+/** One endpoint as data. The router, the API document and the proxy's tests are made from these. */
+export type Endpoint<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> = Documentation<Input, Output> & {
+  methods: readonly Method[];
+  /** May end with a field of the input, for GETs: `/signals/{id}`. */
+  path: `/${string}`;
+  summary: string;
+  /** Server variables without which it answers 500 before it does anything. */
+  needs?: readonly Variable[];
+  /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
+  guard?: (headers: Headers, body: string, by: Asker) => void | Promise<void>;
+  /** Counted once per request, before the handler. Leave it out if only some requests cost something, or their slot counts them. */
+  limit?: LimitName;
+  /**
+   * Refuses callers without it, after the address's limit was counted and before the user's is. The handler finds their
+   * credential in `caller`.
+   */
+  access?: Access;
+  /** The query of a GET and the JSON body of a POST alike. */
+  input: Input;
+  returns: Output;
+  handler: (
+    ctx: ActionCtx,
+    input: z.output<Input>,
+    call: Call,
+  ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
+};
+
+/** An endpoint whose schema types no longer matter: `handle` closes over them. */
+export type MountedEndpoint = Pick<
+  Endpoint,
+  "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
+> &
+  Answering;
+
+/**
+ * Declares an endpoint. The wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
+ * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a
+ * `Reply`) or throws an `AppError`; it never builds a Response.
+ */
+export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType>(
+  definition: Endpoint<Input, Output>,
+): MountedEndpoint {
+  const { guard, access, handler, ...described } = definition;
+  const { path, needs = [], limit, input, returns, media = "application/json" } = described;
+  return {
+    ...described,
+    ...(access === undefined ? {} : documentAccess(access, described)),
+    handle: withUsage(async (ctx, request: Request, requestId: string, know: KnowId) => {
+      const { text: body, flaw } = await readRequestBody(request);
+      const { headers } = request;
+      const address = await readCallerAddress(ctx, request);
+      await guard?.(headers, body, { ctx, caller: { address }, know });
+      if (flaw !== null) throw new AppError("invalid_request", flaw);
+      const raw = {
+        ...readRawInput(request, body, media === "text/html"),
+        ...matchPath(path, getPath(request)),
+      };
+      refuseInAddress(input, request);
+      const parsed = parseInput(input, raw);
+      const requestedId = textAt(parsed, "userId");
+      const who = requestedId === undefined ? {} : { userId: requestedId };
+      const caller: Caller = { ...who, ...(await signedIn(ctx)), ...keyIn(headers), address, requestId };
+      const idempotencyKey = readIdempotencyKey(request, parsed);
+      // Where access is decided in between, the address is counted before it; else both at once.
+      const decides = access !== undefined && access !== "shown";
+      if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
+      const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
+      const account =
+        requestedId === undefined ? undefined : await know(ctx, requestedId, { ...keyIn(headers), ...right });
+      if (account !== undefined) {
+        caller.userId = account.userId;
+        if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
+      }
+      if (access !== undefined) caller.credential = account?.credential ?? "unclaimed";
+      if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
+      for (const name of needs) getRequired(name);
+      const call = { headers, idempotencyKey, named: requestedId, caller };
+      const answer: unknown = await handler(ctx, parsed, call);
+      const reply = answer instanceof Reply ? answer : new Reply(answer, {});
+      const shown =
+        media === "application/json"
+          ? JSON.stringify(Object.assign({}, returns.parse(reply.value), account?.notes))
+          : z.string().parse(reply.value);
+      return respond(reply.status, media, shown, requestId, reply.headers);
+    }),
+  };
+}
+
+/** What the API document says, besides its own, of an endpoint that looks at its caller's credential. */
+function documentAccess(
+  access: Access,
+  { headers, errors }: Pick<Documentation<never, never>, "headers" | "errors">,
+) {
+  const unauthorized = "The token or the key is not valid.";
+  const forbidden =
+    "The token belongs to another signed-in user; or only the `userId` of an owned account was shown, which neither moves money nor sets delivery. The message says what to do.";
+  return {
+    headers: {
+      ...headers,
+      Authorization:
+        "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`, or a key that the owner has made. Without it, a `userId` that has an owner still reads and researches; its orders are asked of the owner, and delivery settings are refused. Not looked at for a `userId` without an owner.",
+    },
+    errors: { unauthorized, ...(access === "shown" ? {} : { forbidden }), ...errors },
+  };
+}
+
+/** The hash of an API key (`accounts/keys`). */
+function keyIn(headers: Headers): Pick<Caller, "keyHash"> {
+  const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(headers.get("authorization") ?? "") ?? [];
+  return key === undefined ? {} : { keyHash: sha256Hex(key) };
+}
+
+/** Whether the token is invalid: then the request never falls back to the `userId` alone. */
+function isTokenWrong(headers: Headers, { signedIn }: Caller): boolean {
+  return signedIn !== true && /^bearer\s+\S/i.test(headers.get("authorization") ?? "");
+}
+
+/** The idempotency key of a request, from its header or its body; two different ones are refused. */
+function readIdempotencyKey(request: Request, input: unknown): string | undefined {
+  const sent = request.headers.get("idempotency-key")?.trim() ?? "";
+  const inBody = textAt(input, "idempotencyKey");
+  if (sent === "") return inBody;
+  if (sent.length > 200)
+    throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
+  if (inBody !== undefined && inBody !== sent)
+    throw new AppError(
+      "invalid_request",
+      "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
+    );
+  return sent;
+}
+
+function textAt(input: unknown, name: string): string | undefined {
+  const value: unknown = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The identity of a valid token, whatever it gives access to. */
+async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  return identity === null ? {} : { signedIn: true, identity: sha256Hex(identity.tokenIdentifier) };
+}
+
+async function readCallerAddress(ctx: ActionCtx, request: Request): Promise<string> {
+  const { ip } = await ctx.meta.getRequestMetadata();
+  return getCallerAddress({
+    platform: ip,
+    forwardedFor: request.headers.get("x-forwarded-for"),
+    hops: Number(getSetting("TRUSTED_PROXY_HOPS")),
+  });
+}

@@ -1,0 +1,66 @@
+import type * as z from "zod";
+import { AppError } from "../../lib/errors";
+import { parseJson } from "../../lib/text/json";
+
+/**
+ * What a value of another JSON type means. Clients, models above all, write a list as its JSON, a number as text and an id
+ * of digits as a number; a query has nothing but text. The schemas say what they want, and nothing is guessed.
+ */
+
+type Fields = Record<string, unknown>;
+
+/** How deep a value may be written as text inside of another one. */
+export const MOST_TURNS = 4;
+
+/**
+ * The input with each value that has the wrong type read as what it means; `null` if there is none that means anything.
+ * @param issues What a schema has found, with the fields' names as they were sent.
+ * @throws AppError `invalid_request` for a number that has lost its digits.
+ */
+export function readAsMeant(input: Fields, issues: readonly z.core.$ZodIssue[]): Fields | null {
+  const read: Fields = {};
+  for (const issue of issues) {
+    const [first, ...inner] = issue.path;
+    if (issue.code !== "invalid_type" || first === undefined) continue;
+    const meant = meantBy(issue.input, issue.expected, issue.path);
+    const name = String(first);
+    if (meant !== undefined) read[name] = withValue(read[name] ?? input[name], inner, meant);
+  }
+  return Object.keys(read).length === 0 ? null : { ...input, ...read };
+}
+
+function meantBy(value: unknown, expected: string, path: readonly PropertyKey[]): unknown {
+  if (expected === "string") return parseDigits(value, path);
+  if (typeof value !== "string") return undefined;
+  const text = value.trim();
+  if (expected === "boolean") return { true: true, false: false }[text.toLowerCase()];
+  if (expected === "number" || expected === "int")
+    return /^-?\d{1,16}(?:\.\d{1,16})?$/.test(text) ? Number(text) : undefined;
+  return expected === "array" || expected === "object" ? valueIn(text, expected) : undefined;
+}
+
+function parseDigits(value: unknown, path: readonly PropertyKey[]): string | undefined {
+  if (!Number.isInteger(value)) return undefined;
+  if (Number.isSafeInteger(value)) return String(value);
+  const problem = "is too large for a JSON number, which loses its last digits: send it as text, in quotes";
+  throw new AppError("invalid_request", `${path.map(String).join(".")} ${problem}`);
+}
+
+/** The list or the object that a text holds. */
+function valueIn(text: string, expected: "array" | "object"): unknown {
+  if (!text.startsWith(expected === "array" ? "[" : "{")) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same with another value at the path; what is copied is only what leads there, because the rest is the request's. */
+function withValue(within: unknown, [name, ...inner]: readonly PropertyKey[], value: unknown): unknown {
+  if (name === undefined) return value;
+  if (typeof within !== "object" || within === null) return within;
+  const copy: object = Array.isArray(within) ? within.slice() : { ...within };
+  Reflect.set(copy, name, withValue(Reflect.get(within, name), inner, value));
+  return copy;
+}

@@ -1,0 +1,219 @@
+import * as z from "zod";
+import { AppError } from "../../lib/errors";
+import { parseJson } from "../../lib/text/json";
+import { cut } from "../../lib/text/strings";
+import { MOST_TURNS, readAsMeant } from "./jsonTypes";
+import { isForm } from "./router";
+
+/** The largest accepted request body, in bytes. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** A body as text. `flaw`: it is no text in the charset that it names, and has replacement characters. */
+type ReadBody = { text: string; flaw: string | null };
+
+/** The request's body. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
+export async function readRequestBody(request: Request): Promise<ReadBody> {
+  const tooLarge = () => new AppError("too_large", "The request body must not be larger than 1 MiB");
+  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const bytes = await request.arrayBuffer();
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
+  return textIn(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
+}
+
+/** Text in the charset of its mark, else in the one that its type names, else in UTF-8; so is text of an unknown charset. */
+function textIn(bytes: Uint8Array, type: string): ReadBody {
+  const [, named = "utf-8"] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
+  const [first, second] = bytes;
+  const marked =
+    first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : named;
+  for (const charset of new Set([marked, "utf-8"])) {
+    const text = strictly(bytes, charset);
+    if (text !== undefined) return { text, flaw: null };
+  }
+  const flaw = `The request body is not readable as ${cut(named, 40)}: send it in UTF-8, or name its charset in Content-Type`;
+  return { text: new TextDecoder().decode(bytes), flaw };
+}
+
+/** The platform's decoder answers nothing where the standard one throws. */
+function strictly(bytes: Uint8Array, charset: string): string | undefined {
+  try {
+    const text: unknown = new TextDecoder(charset, { fatal: true }).decode(bytes);
+    return typeof text === "string" ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its
+ * content type; the form of a page. Half characters, which clients produce by cutting texts, become the replacement character.
+ * @throws AppError `invalid_request` when the body is not a JSON object.
+ */
+export function readRawInput(request: Request, body: string, hasForm: boolean): Record<string, unknown> {
+  if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
+  if (hasForm && isForm(request)) return Object.fromEntries(new URLSearchParams(body));
+  return parseBodyInput(body);
+}
+
+/** The raw input of a POST. @throws AppError `invalid_request` */
+export function parseBodyInput(body: string): Record<string, unknown> {
+  if (body.trim() === "") return {};
+  let parsed: unknown;
+  try {
+    parsed = parseJson(body);
+  } catch {
+    throw new AppError("invalid_request", "The request body is not valid JSON");
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new AppError("invalid_request", "The request body must be a JSON object");
+  }
+  return { ...parsed };
+}
+
+/**
+ * For closed shapes: refuses a POST with fields in its address, because ignoring them (above all `dryRun`) would change
+ * what moves.
+ * @throws AppError `invalid_request` naming the fields.
+ */
+export function refuseInAddress(shape: z.ZodType, request: Request): void {
+  const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
+  const names = [...new URL(request.url).searchParams.keys()];
+  if (!isClosed || request.method !== "POST" || names.length === 0) return;
+  const are = names.length === 1 ? "is" : "are";
+  throw new AppError(
+    "invalid_request",
+    `${namesShown(names)} ${are} in the address: where money moves, every field belongs in the JSON body`,
+  );
+}
+
+/** Names of fields, safe to repeat in an answer. */
+function namesShown(names: readonly string[]): string {
+  const shownNames = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
+  const more = names.length - shownNames.length;
+  return shownNames.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+const MOST_NAMES = 20;
+
+/** What clients send for a field that they leave out: `null`, or its name in a programming language. */
+const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
+
+/** The fields that have a value. Unknown ones stay, for shapes that refuse them. */
+function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
+  const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
+  const isNothing = (value: unknown) => NOTHING.has(typeof value === "string" ? value.trim() : value);
+  return Object.fromEntries(
+    Object.entries(raw).filter(([name, value]) => !isNothing(value) || !isField(name)),
+  );
+}
+
+/**
+ * Checks the raw input against an endpoint's schema.
+ * @throws AppError `invalid_request` naming the fields that are missing, or the first one that is malformed.
+ */
+export function parseInput<Shape extends z.ZodType>(
+  shape: Shape,
+  raw: Record<string, unknown>,
+): z.output<Shape> {
+  let given = present(shape, raw);
+  const parse = () => shape.safeParse(given, { reportInput: true, error: describeIssue });
+  let parsed = parse();
+  for (let turn = 0; !parsed.success && turn < MOST_TURNS; turn++) {
+    const meant = readAsMeant(
+      given,
+      parsed.error.issues.map((issue) => asSent(shape, given, issue)),
+    );
+    if (meant === null) break;
+    given = meant;
+    parsed = parse();
+  }
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const [name, ...inner] = issue?.path ?? [];
+  const refuse = (problem: string) => new AppError("invalid_request", problem);
+  // Ignoring an unknown field of an order may move what its caller meant to stay.
+  if (issue?.code === "unrecognized_keys" && shape instanceof z.ZodObject) {
+    const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
+    const fields = Object.keys(shape.shape).join(", ");
+    throw refuse(`${namesShown(issue.keys)} ${are} here, where money moves: there are ${fields}`);
+  }
+  if (issue === undefined || name === undefined) throw refuse(`The input ${issue?.message ?? MALFORMED}`);
+  const isMissing = ({ input }: z.core.$ZodIssue) => input === undefined || input === null;
+  const missing = parsed.error.issues.filter((one) => isMissing(one) && one.path.length === 1);
+  if (isMissing(issue) && missing.length > 1)
+    throw refuse(`${namesShown(missing.map(({ path }) => String(path[0])))} are required`);
+  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
+  throw refuse(`${field} ${isMissing(issue) ? "is required" : issue.message}`);
+}
+
+/** An issue under the name that its field was sent with. */
+function asSent(shape: z.ZodType, given: Record<string, unknown>, issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  const [name, ...inner] = issue.path;
+  return name === undefined ? issue : { ...issue, path: [nameSent(shape, given, String(name)), ...inner] };
+}
+
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
+
+/** The name under which a field was sent: its own, or an alias. */
+function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+  if (raw[name] !== undefined) return name;
+  const aliases = Object.entries(aliased.safeParse(shape.meta()).data?.aliases ?? {});
+  return aliases.find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ?? name;
+}
+
+const MALFORMED = "is malformed";
+
+/** Completes the sentence "<field> …" if a schema has no message of its own. */
+function describeIssue(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.expected === "boolean" ? "must be true or false" : `must be of type ${issue.expected}`;
+    case "invalid_value":
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
+    case "too_big":
+      return `must be at most ${issue.maximum} (${issue.origin})`;
+    case "too_small":
+      return `must be at least ${issue.minimum} (${issue.origin})`;
+    default:
+      return MALFORMED;
+  }
+}
+
+/** Callers with an unknown address count as one. */
+const UNKNOWN = "unknown";
+
+type AddressSources = {
+  /** The platform's value: in the cloud from its own edge, on a self-hosted backend the first entry of `X-Forwarded-For`. */
+  platform: string | null;
+  /** The header `X-Forwarded-For`. Each proxy appends its caller on the right; the caller could have written the rest. */
+  forwardedFor: string | null;
+  /** How many proxies of the operator stand before the deployment; 0 if the platform's value can be trusted. */
+  hops: number;
+};
+
+/** The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, which is what one customer has. */
+export function getCallerAddress({ platform, forwardedFor, hops }: AddressSources): string {
+  if (hops === 0 || forwardedFor === null) return maskNetwork(platform ?? "");
+  const entries = forwardedFor.split(",");
+  return maskNetwork(entries[Math.max(0, entries.length - hops)] ?? "");
+}
+
+function maskNetwork(entry: string): string {
+  // Some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`, some a zone.
+  const [, inBrackets, plain = ""] = /^(?:\[([^\]]*)\](?::\d+)?|(.*))$/.exec(entry.trim().slice(0, 64)) ?? [];
+  const [, ipv4] = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(plain) ?? [];
+  const url = `http://${ipv4 ?? `[${(inBrackets ?? plain).split("%", 1)[0] ?? ""}]`}`;
+  if (!URL.canParse(url)) return UNKNOWN;
+  const { hostname } = new URL(url);
+  if (ipv4 !== undefined) return hostname;
+  // The parser writes the longest run of zeros as "::", and a mapped IPv4 address as two groups.
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split("::")
+    .map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");
+  const groups = [...before, ...zeros, ...after];
+  if (groups.slice(0, 6).join(":") !== "0:0:0:0:0:ffff") return `${groups.slice(0, 4).join(":")}::/64`;
+  const pairs = groups.slice(6).map((group) => Number.parseInt(group, 16));
+  return pairs.flatMap((pair) => [pair >> 8, pair & 0xff]).join(".");
+}

@@ -1,0 +1,221 @@
+import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
+import { httpAction, type ActionCtx } from "../../_generated/server";
+import {
+  AppError,
+  getErrorData,
+  getErrorMessage,
+  getOverload,
+  getStack,
+  STATUS,
+  type ErrorData,
+} from "../../lib/errors";
+import type { Access, Credential } from "../limits/callers";
+import { log } from "../../lib/log";
+
+/**
+ * Finds the endpoint for a request's path, and makes the response from its answer or failure. The platform evaluates
+ * this file for every request, so a domain's endpoints are loaded only when one of them is called.
+ */
+
+const METHODS = ["GET", "POST"] as const;
+export type Method = (typeof METHODS)[number];
+
+/** A question about the `userId` of a request. */
+export type AccountQuestion = {
+  /** SHA-256 of the API key, if one was sent. */
+  keyHash?: string;
+  access?: Access;
+  /** A token was sent, and is not valid. */
+  isTokenWrong?: boolean;
+};
+/** The answer, from a room above this folder. */
+export type ResolvedAccount = {
+  /** The account that the id stands for. */
+  userId: string;
+  credential: Credential | null;
+  /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
+  notes: object;
+};
+/** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
+export type KnowId = (ctx: ActionCtx, userId: string, question: AccountQuestion) => Promise<ResolvedAccount>;
+
+/** An endpoint of `platform/http/endpoint`, as far as the router knows it. */
+export type Answering = {
+  methods: readonly Method[];
+  path: string;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, know: KnowId) => Promise<Response>;
+};
+
+/** Loads a domain's endpoints. */
+type Loader = () => Promise<readonly Answering[]>;
+
+/** Loaders by path and method. */
+export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
+
+/** A failure as a page, for a browser. */
+export type Failing = { status: number; message: string };
+type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
+
+/** Mounts the routes, the preflight of every path, and the answers for unknown paths and methods. */
+export function mount(
+  router: HttpRouter,
+  routes: Routes,
+  { knownId, failurePage }: { knownId: KnowId; failurePage: FailurePage },
+): void {
+  /** The path as declared. An unknown path may contain anything, even a secret, and is not logged. */
+  const findDeclaredPath = (pathname: string): string | undefined =>
+    Object.hasOwn(routes, pathname)
+      ? pathname
+      : Object.keys(routes).find((path) => matchPath(path, pathname) !== null);
+  // By the address itself, whichever route matched: a prefix also matches other paths, and unknown ones.
+  const handler = httpAction((ctx: ActionCtx, request) => {
+    const path = findDeclaredPath(getPath(request));
+    return answer(request, path ?? "unknown", failurePage, async (requestId) => {
+      const byMethod = (path === undefined ? undefined : routes[path]) ?? {};
+      const method = METHODS.find((one) => one === (request.method === "HEAD" ? "GET" : request.method));
+      const load = method === undefined ? undefined : byMethod[method];
+      if (method === undefined || load === undefined) throw refusal(request, Object.keys(byMethod));
+      const found = (await load()).find((one) => one.path === path && one.methods.includes(method));
+      if (found === undefined) throw new Error(`${method} ${String(path)} has a route and no endpoint`);
+      return found.handle(ctx, request, requestId, knownId);
+    });
+  });
+
+  for (const [path, byMethod] of Object.entries(routes)) {
+    const [prefix = "", field] = path.split("{");
+    const place = field === undefined ? { path } : { pathPrefix: prefix };
+    for (const method of METHODS) if (method in byMethod) router.route({ ...place, method, handler });
+  }
+  const preflight = httpActionGeneric(() =>
+    Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders() })),
+  );
+  router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
+  const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+  for (const method of methods) router.route({ pathPrefix: "/", method, handler });
+}
+
+/** The path without doubled slashes, which clients make of a base address that ends with one, and without a last one. */
+export function getPath(request: Request): string {
+  const path = new URL(request.url).pathname.replace(/\/{2,}/g, "/");
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+/** The fields in an address: a path may end with one, `/signals/{id}`, which is one whole segment. `null`: no match. */
+export function matchPath(path: string, pathname: string): Record<string, string> | null {
+  const [prefix = "", field] = path.split(/[{}]/);
+  if (field === undefined) return pathname === path ? {} : null;
+  const segment = pathname.startsWith(prefix) ? pathname.slice(prefix.length) : "";
+  if (segment === "" || segment.includes("/")) return null;
+  try {
+    return { [field]: decodeURIComponent(segment) };
+  } catch {
+    return null;
+  }
+}
+
+/** Answers one request: only here does a failure become `{ error }` with its status, or a page for a browser. */
+async function answer(
+  request: Request,
+  path: string,
+  failurePage: FailurePage,
+  run: (requestId: string) => Promise<Response>,
+): Promise<Response> {
+  const requestId = crypto.randomUUID();
+  const startedAt = performance.now();
+  const response = await run(requestId).catch((error: unknown) =>
+    respondWithFailure(error, requestId, isForReader(request) ? failurePage : undefined),
+  );
+  log.info("http", {
+    requestId,
+    method: request.method,
+    path,
+    status: response.status,
+    ms: Math.round(performance.now() - startedAt),
+  });
+  // HEAD: a GET without its body.
+  return request.method === "HEAD" ? new Response(null, response) : response;
+}
+
+async function respondWithFailure(error: unknown, requestId: string, page?: FailurePage): Promise<Response> {
+  const failure = getErrorData(error) ?? getOverload(error);
+  const { code, message, body, headers, retryAfterMs } = failure ?? INTERNAL;
+  if (failure === null)
+    log.error("http.unexpected", { requestId, error: getErrorMessage(error), stack: getStack(error) });
+  else if (code === "overloaded") log.warn("http.overloaded", { requestId, message: getErrorMessage(error) });
+  const status = STATUS[code];
+  const more: Record<string, string> = { ...headers };
+  if (retryAfterMs !== undefined) more["Retry-After"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  // Payment terms are for programs, whatever they accept.
+  if (page === undefined || code === "payment_required") {
+    const bodyText = JSON.stringify({ error: message, ...body });
+    return respond(status, "application/json", bodyText, requestId, more);
+  }
+  const failurePage = await page({ status, message });
+  const ownHeaders = { ...failurePage.headers, ...PRIVATE, Vary: "Accept, Sec-Fetch-Mode", ...more };
+  return respond(status, "text/html", failurePage.value, requestId, ownHeaders);
+}
+
+const INTERNAL: ErrorData = { code: "internal", message: "Internal error" };
+
+/** Whether a browser opens the address. Libraries accept `text/html` by default, too; XHTML only browsers do. */
+function isBrowser({ headers }: Request): boolean {
+  const isNavigation = headers.get("sec-fetch-mode")?.trim().toLowerCase() === "navigate";
+  return isNavigation || /\bapplication\/xhtml\+xml\b/i.test(headers.get("accept") ?? "");
+}
+
+/** Whether a browser sends the fields of a form. */
+export function isForm(request: Request): boolean {
+  const type = request.headers.get("content-type") ?? "";
+  return (
+    request.method === "POST" && type.startsWith("application/x-www-form-urlencoded") && isBrowser(request)
+  );
+}
+
+function isForReader(request: Request): boolean {
+  return request.method === "POST" ? isForm(request) : isBrowser(request);
+}
+
+function refusal(request: Request, allowed: readonly string[]): AppError {
+  const path = getPath(request);
+  if (allowed.length === 0) return new AppError("not_found", `There is no endpoint at ${path}`);
+  return new AppError(
+    "method_not_allowed",
+    `${request.method} is not allowed at ${path}: use ${allowed.join(" or ")}`,
+    { headers: { Allow: [...allowed, "OPTIONS"].join(", ") } },
+  );
+}
+
+const CORS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+};
+
+/** Most answers are private. An answer that may be cached says so itself. */
+const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+
+/** Any method, so that a wrong one is a readable 405; the star does not cover `Authorization`. */
+function preflightHeaders(): Record<string, string> {
+  return {
+    ...CORS,
+    "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
+    "Access-Control-Allow-Headers":
+      "Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, *",
+    "Access-Control-Max-Age": "86400",
+    "X-Request-Id": crypto.randomUUID(),
+  };
+}
+
+export function respond(
+  status: number,
+  media: string,
+  body: string | Uint8Array<ArrayBuffer> | null,
+  requestId: string,
+  headers: Record<string, string>,
+): Response {
+  const type = media.startsWith("text/") ? `${media}; charset=utf-8` : media;
+  return new Response(body, {
+    status,
+    headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
+  });
+}

@@ -1,0 +1,88 @@
+import type { Auth, UserIdentity } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { AppError } from "../../lib/errors";
+import { literals } from "../../lib/literals";
+import { sha256Hex } from "../../lib/crypto";
+import type { vCallersPart, vBillingSubject } from "../tables";
+
+/** The caller, as requests and rows describe it. */
+
+/**
+ * What a caller has proved. `unclaimed`: nobody owns the id, so the id is the whole credential. `owner`: the owner's
+ * token, or a channel that the owner has confirmed. `key`: a key that the owner has made. `id`: the id has an owner,
+ * and the caller has only named it.
+ */
+export const vCredential = literals("unclaimed", "owner", "key", "id");
+export type Credential = Infer<typeof vCredential>;
+
+/**
+ * Acts for a `userId` about which it is decided. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
+ * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
+ */
+export type Action = "swap" | "send" | "delivery" | "holdings" | "shifts";
+
+/** What an endpoint asks of its caller: the right to an act; `shown` only finds out the credential, and refuses nobody. */
+export const vAccess = literals("shown", "delivery", "holdings", "shifts");
+export type Access = Infer<typeof vAccess>;
+
+/** Who is asking: the user, if named, and the network address (`null` if the call came by no network). */
+export const vCaller = v.object({
+  userId: v.optional(v.string()),
+  address: v.union(v.string(), v.null()),
+  /** Whether they sent a valid token of the web application. */
+  signedIn: v.optional(v.boolean()),
+  /** The token's identity, hashed. */
+  identity: v.optional(v.string()),
+  /** SHA-256 of the API key that they sent. */
+  keyHash: v.optional(v.string()),
+  /** What they have proved, if an endpoint has asked for it. */
+  credential: v.optional(vCredential),
+  /** The HTTP request, if there is one: work that it begins names it in the log. */
+  requestId: v.optional(v.string()),
+});
+export type Caller = Infer<typeof vCaller>;
+
+/** Who pays for a call: the service, a paid report, a running shift, or the caller who asked for it. */
+export type BillingSubject = Infer<typeof vBillingSubject>;
+
+/** `signedIn`: somebody stands behind the call, with a sign-in, an account that has an owner, or a linked chat. */
+export function getCallerClass({
+  signedIn,
+  credential = "unclaimed",
+}: Pick<Caller, "signedIn" | "credential">): "signedIn" | "anonymous" {
+  return signedIn === true || credential !== "unclaimed" ? "signedIn" : "anonymous";
+}
+
+/** The network that one customer can have: of an IPv6 address the /48, of IPv4 the address itself. */
+export function getNetwork(address: string): string {
+  return address.endsWith("::/64") ? `${address.split(":").slice(0, 3).join(":")}::/48` : address;
+}
+
+/**
+ * Who pays for what a caller asks for, hashed: their token, or their own chat or key; their address, and the network around
+ * it, of IPv4 the /24.
+ */
+export function toBillingSubject(caller: Caller): Infer<typeof vCallersPart> {
+  const { userId, address, identity, credential } = caller;
+  const isOwn = identity === undefined && (address === null || credential === "key");
+  const by = [
+    ...(identity === undefined ? [] : [`token:${identity}`]),
+    ...(isOwn && userId !== undefined ? [`own:${userId}`] : []),
+    ...(address === null ? [] : [`address:${address}`]),
+  ];
+  const around = address === null ? null : getNetwork(address).replace(/\.\d+$/, ".0/24");
+  const network = around === null ? {} : { network: sha256Hex(`network:${around}`) };
+  return { class: getCallerClass(caller), holders: by.map(sha256Hex), ...network };
+}
+
+/**
+ * The identity in the caller's token.
+ * @throws AppError `unauthorized` without a token, or with an invalid one (for which the platform throws).
+ */
+export async function requireIdentity(ctx: { auth: Auth }): Promise<UserIdentity> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  if (identity === null) {
+    throw new AppError("unauthorized", "A valid token is needed: Authorization: Bearer <token>");
+  }
+  return identity;
+}

@@ -1,0 +1,150 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { defineMutation } from "../changes";
+import { AppError, getErrorData, getErrorMessage } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { runAfterwards, flushUsage, takeUsage, vProviderUsage } from "../outside/calls";
+import { deadlines } from "../outside/deadlines";
+import { queryBy } from "../records";
+import { sha256Hex } from "../../lib/crypto";
+import { vBillingSubject } from "../tables";
+import { SECOND } from "../../lib/time";
+import { refuseBeyond } from "./budget";
+import { vCaller, type BillingSubject, type Caller } from "./callers";
+import { charge, vLimitName, type LimitName } from "./charges";
+
+/**
+ * Who may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP requests among
+ * them: the rest is kept for what answers at once. These slots are the only count of who waits.
+ */
+
+const ALL = 48;
+/** How many of them callers without a sign-in may hold. */
+const ANONYMOUS = 36;
+const BY_ADDRESS = 30;
+const BY_USER = 10;
+/** When to try again if there is no slot. */
+const RETRY_MS = 5 * SECOND;
+
+/**
+ * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with their deadline.
+ * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
+ * @param options.limit The limit that it counts against, if the endpoint has not counted it.
+ * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
+ */
+export async function holdSlot<Value>(
+  ctx: ActionCtx,
+  caller: Caller,
+  work: () => Promise<Value>,
+  options: { billTo?: BillingSubject; limit?: LimitName } = {},
+): Promise<Value> {
+  let slot: Id<"slots">;
+  try {
+    slot = await ctx.runMutation(internal.platform.limits.slots.takeSlot, { caller, ...options });
+  } catch (error) {
+    if (getErrorData(error) !== null) throw error;
+    // Who waits is bookkeeping, and refuses nobody by failing.
+    log.error("slots.unasked", { message: getErrorMessage(error) });
+    return work();
+  }
+  try {
+    return await work();
+  } finally {
+    await runAfterwards(() =>
+      ctx.runMutation(internal.platform.limits.slots.releaseSlot, { slot, usage: takeUsage() }),
+    );
+  }
+}
+
+/**
+ * Takes a slot. Which ones are free is read from a snapshot that may be a moment old: a current read would make all
+ * callers conflict.
+ */
+export const takeSlot = internalMutation({
+  args: {
+    caller: vCaller,
+    billTo: v.optional(vBillingSubject),
+    limit: v.optional(vLimitName),
+  },
+  returns: v.id("slots"),
+  handler: async (ctx, { caller, billTo, limit }) => {
+    const now = Date.now();
+    if (limit !== undefined) await charge(ctx, limit, caller);
+    const who = await getHolder(ctx, caller, now);
+    if (billTo !== undefined) await refuseBeyond(ctx, billTo);
+    const most = who.user === undefined ? ANONYMOUS : ALL;
+    const stale = { useStaleSnapshot: true };
+    const held: number[] = await ctx.runQuery(internal.platform.limits.slots.listHeld, { now }, stale);
+    const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !held.includes(shard));
+    const index = Math.floor(Math.random() * free.length);
+    for (const shard of [...free.slice(index), ...free.slice(0, index)]) {
+      const row = await queryBy(ctx.db.query("slots"), "shard", shard).first();
+      if (row !== null && row.until > now) continue;
+      if (row !== null) await ctx.db.delete("slots", row._id);
+      return ctx.db.insert("slots", { shard, ...who, until: now + deadlines.caller });
+    }
+    throw tooMany(
+      who.user === undefined
+        ? "Callers without a sign-in hold all the slots they have to wait for an answer"
+        : "All slots to wait for an answer are held",
+    );
+  },
+});
+
+/** The slots that are held. */
+export const listHeld = internalQuery({
+  args: { now: v.number() },
+  returns: v.array(v.number()),
+  handler: async (ctx, { now }) => {
+    const rows = await ctx.db.query("slots").withIndex("by_shard").take(ALL);
+    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
+  },
+});
+
+/**
+ * Whose slot it is, hashed: a user's own chat has no address, and whoever only names an id counts by the address.
+ * @throws AppError `rate_limited` for who holds as many as one may.
+ */
+async function getHolder(
+  ctx: MutationCtx,
+  { userId, address, identity }: Caller,
+  now: number,
+): Promise<{ user?: string; address?: string }> {
+  const who: { user?: string; address?: string } = {};
+  const rows = () => ctx.db.query("slots");
+  const user = identity ?? (address === null ? userId : undefined);
+  if (user !== undefined) {
+    const hash = sha256Hex(`user:${user}`);
+    const heldByUser = await rows()
+      .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
+      .take(BY_USER);
+    if (heldByUser.length >= BY_USER) throw tooMany(`${BY_USER} of your requests wait for an answer`);
+    who.user = hash;
+  }
+  if (address !== null) {
+    const hash = sha256Hex(`address:${address}`);
+    const around = await rows()
+      .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
+      .take(BY_ADDRESS);
+    if (around.length >= BY_ADDRESS)
+      throw tooMany(`${BY_ADDRESS} requests of your network address wait for an answer`);
+    who.address = hash;
+  }
+  return who;
+}
+
+function tooMany(what: string): AppError {
+  const text = `${what}, which is the most at once: try again when one of them is answered`;
+  return new AppError("rate_limited", text, { retryAfterMs: RETRY_MS });
+}
+
+/** Gives a slot back, and stores what its holder has asked of outside services. */
+export const releaseSlot = defineMutation(
+  { slot: v.id("slots"), usage: vProviderUsage },
+  async (ctx, { slot, usage }) => {
+    if ((await ctx.db.get("slots", slot)) !== null) await ctx.db.delete("slots", slot);
+    await flushUsage(ctx, usage);
+  },
+);

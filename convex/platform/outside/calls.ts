@@ -1,0 +1,196 @@
+import type { RegisteredAction } from "convex/server";
+import { v, type Infer, type ObjectType, type PropertyValidators } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../../_generated/api";
+import { internalAction, type ActionCtx, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { defineMutation } from "../changes";
+import { getErrorMessage } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { vBilled, vProvider } from "../tables";
+import { MINUTE } from "../../lib/time";
+
+/**
+ * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
+ * notes every call and its price; the action stores its notes once, at its end or with the mutation that stores
+ * its result. Without notes nothing is written.
+ */
+
+export type Provider = Infer<typeof vProvider>;
+
+/**
+ * How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. `staleHead`:
+ * the time of the chain's newest block where it was no head; `null` where it was one.
+ */
+const vOutcome = v.object({
+  provider: vProvider,
+  worked: v.boolean(),
+  failures: v.number(),
+  staleHead: v.optional(v.union(v.number(), v.null())),
+});
+
+/** What a call has cost, and the parts of the budget in which it counts besides its provider's sum. */
+const vSpending = v.object({
+  /** `2026-01-05` (UTC). */
+  day: v.string(),
+  provider: vBilled,
+  /** Millionths of a USD. */
+  micros: v.number(),
+  parts: v.array(v.string()),
+});
+type Spending = Infer<typeof vSpending>;
+
+export const vProviderUsage = v.object({ outcomes: v.array(vOutcome), spent: v.array(vSpending) });
+export type ProviderUsage = Infer<typeof vProviderUsage>;
+
+/** Noted and not stored yet. The platform gives every action its own module state. */
+const usageByProvider = new Map<Provider, Infer<typeof vOutcome>>();
+const spent = new Map<string, Spending>();
+/** Known to work. */
+const working = new Set<Provider>();
+
+/** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
+export function noteCall(provider: Provider, failed: boolean): void {
+  const { worked, failures, ...rest } = usageByProvider.get(provider) ?? { worked: false, failures: 0 };
+  usageByProvider.set(provider, {
+    ...rest,
+    provider,
+    worked: worked || !failed,
+    failures: failed ? failures + 1 : 0,
+  });
+}
+
+/** Notes the time of the chain's newest block if it was no head, `null` if it was one, after the call that told it. */
+export function noteHead(staleHead: number | null): void {
+  const outcome = usageByProvider.get("chain");
+  if (outcome !== undefined) usageByProvider.set("chain", { ...outcome, staleHead });
+}
+
+/** Says that a provider is known to work: its success is no news to an action that runs every minute. */
+export function noteWorking(provider: Provider): void {
+  working.add(provider);
+}
+
+export function noteSpent({ micros, ...of }: Spending): void {
+  const key = Object.values(of).join(" ");
+  spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
+}
+
+/** The notes, for a mutation that stores them together with its other changes. */
+export function takeUsage(): ProviderUsage {
+  const news = [...usageByProvider.values()].filter(
+    ({ provider, failures, staleHead }) =>
+      failures > 0 || typeof staleHead === "number" || !working.has(provider),
+  );
+  const taken = { outcomes: news, spent: [...spent.values()] };
+  for (const notes of [working, usageByProvider, spent]) notes.clear();
+  return taken;
+}
+
+/** Work of an action or an HTTP handler, whose notes are stored after it, also when it throws. */
+export function withUsage<Given extends unknown[], Value>(
+  work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
+): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
+  return async (ctx, ...given) => {
+    try {
+      return await work(ctx, ...given);
+    } finally {
+      const taken = takeUsage();
+      if (taken.outcomes.length + taken.spent.length > 0)
+        await runAfterwards(() => ctx.runMutation(internal.platform.outside.calls.record, taken));
+    }
+  };
+}
+
+/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
+export async function runAfterwards(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    log.error("bookkeeping.failed", { message: getErrorMessage(error) });
+  }
+}
+
+/** An internal action that calls a provider, counted. It returns nothing: its mutations store the results. */
+export function defineProviderAction<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args>) => Promise<void>,
+): RegisteredAction<"internal", ObjectType<Args>, Promise<null>>;
+export function defineProviderAction(
+  args: PropertyValidators,
+  work: (ctx: ActionCtx, given: Record<string, unknown>) => Promise<void>,
+) {
+  const handler = withUsage(async (ctx, given: Record<string, unknown>): Promise<null> => {
+    await work(ctx, given);
+    return null;
+  });
+  return internalAction({ args, returns: v.null(), handler });
+}
+
+export const record = defineMutation(vProviderUsage.fields, async (ctx, taken) => {
+  await flushUsage(ctx, taken);
+});
+
+export async function flushUsage(ctx: MutationCtx, { outcomes, spent: costs }: ProviderUsage): Promise<void> {
+  for (const outcome of outcomes) await keepState(ctx, outcome);
+  for (const cost of costs) await addSpent(ctx, cost);
+}
+
+/** A provider fails from this many failed calls in a row on, until it answers one. */
+export const FAILS_FROM = 2;
+/** While it goes on failing, this is how often that is written. */
+const WRITTEN_EVERY_MS = MINUTE;
+
+/** Nothing is written while a provider works. */
+async function keepState(
+  ctx: MutationCtx,
+  { provider, worked, failures, staleHead: told }: Infer<typeof vOutcome>,
+): Promise<void> {
+  const now = Date.now();
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
+  const staleHead = told === undefined ? row?.staleHead : (told ?? undefined);
+  const isWell = failures === 0 && typeof told !== "number";
+  const failed = isWell ? {} : { failedAt: now };
+  if (row === null) {
+    const stale = staleHead === undefined ? {} : { staleHead };
+    await ctx.db.insert("providerStates", { provider, failures, since: now, ...stale, ...failed });
+    return;
+  }
+  const inRow = Math.min(FAILS_FROM, failures + (worked ? 0 : row.failures));
+  const isSame = inRow === row.failures && (staleHead === undefined) === (row.staleHead === undefined);
+  if (isSame && (isWell || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
+  const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
+  const since = turned ? now : row.since;
+  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, staleHead, ...failed });
+}
+
+/** Whether a provider is known to work, and its next success would change nothing. */
+export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<boolean> {
+  const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
+  return row?.failures === 0 && row.staleHead === undefined;
+}
+
+/** How many rows count one sum together, so that actions which end together seldom conflict. */
+const SHARDS = 4;
+
+/** Adds what a call has cost to the day's sums: its provider's, and those of the parts. */
+async function addSpent(ctx: MutationCtx, spending: Spending): Promise<void> {
+  const { day, provider, micros, parts } = spending;
+  for (const of of [provider, ...parts]) {
+    const shard = Math.floor(Math.random() * SHARDS);
+    const row = await ctx.db
+      .query("spending")
+      .withIndex("by_day", (q) => q.eq("day", day).eq("of", of).eq("shard", shard))
+      .unique();
+    if (row === null) await ctx.db.insert("spending", { day, of, shard, micros });
+    else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
+  }
+}
+
+/** A sum of a day, in millionths of a USD. */
+export async function getSpentSum(ctx: QueryCtx, day: string, of: string): Promise<number> {
+  const rows = await ctx.db
+    .query("spending")
+    .withIndex("by_day", (q) => q.eq("day", day).eq("of", of))
+    .take(SHARDS);
+  return rows.reduce((total, { micros }) => total + micros, 0);
+}

@@ -1,0 +1,264 @@
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import { getErrorData, getErrorMessage } from "../../lib/errors";
+import type { Caller } from "../../platform/limits/callers";
+import { log } from "../../lib/log";
+import { MOST_FEE } from "../../lib/money/base";
+import { deadlines } from "../../platform/outside/deadlines";
+import { withUsage } from "../../platform/outside/calls";
+import { createPauses, SECOND, sleep, raceDeadline } from "../../lib/time";
+import {
+  broadcastTransaction,
+  getGainInBlock,
+  getTransactionStatus,
+  type Mined,
+  type TransactionStatus,
+} from "../../providers/chain/transactions";
+import { computeSlip, estimateValues } from "../holdings";
+import { requireHex, outgoing, requireStoredAddress, type WalletKind } from "../model";
+import { requireKey } from "../custody/signatures";
+import type { Estimate, UserRequest } from "../tables";
+import { WALLET_TOKENS } from "../tokens";
+import type { PayingWallet } from "./calls";
+import { isEnded, type Order } from "./model";
+import type { Forecast } from "./placing";
+import { listCalls, isWithdrawalDue, signFurther, signNext } from "./signer";
+import type { OrderStep } from "./steps";
+import { isWrapping, type Offer } from "./swaps";
+
+/** Brings orders to their end, or rehearses them: one check serves the waiting caller and the cron. For actions. */
+
+/** Pause between two reads of a row. */
+const ROW_PAUSE_MS = 100;
+/** Pauses before questions about the receipt: a block may be near, or seconds away. */
+const RECEIPT_PAUSES_MS = [50, 150, 450];
+const LONGEST_RECEIPT_PAUSE_MS = 500;
+/** An order that holds up another one is checked by whoever waits, if its own caller seems to be gone. */
+const HELD_UP_MS = 5 * SECOND;
+
+function advance(ctx: ActionCtx, { _id: orderId }: Order, step: OrderStep): Promise<Order> {
+  return ctx.runMutation(internal.wallets.orders.steps.advanceOrder, { orderId, step });
+}
+
+/** An order as it is now. */
+export function readOrder(ctx: ActionCtx, orderId: Id<"orders">): Promise<Order> {
+  return ctx.runQuery(internal.wallets.orders.steps.getOrder, { orderId, now: Date.now() });
+}
+
+/**
+ * Carries an order out and waits for its receipt. An order that is not signed by the deadline is dropped, so that the
+ * answer is final. No trouble of a node ends the wait once something was signed.
+ * @param waitMs In ms of real time.
+ * @param isWatched It is waited for, its owner's answer first, and somebody else carries it out.
+ */
+export const executeOrder = withUsage(
+  async (ctx, orderId: Id<"orders">, waitMs: number, isWatched = false): Promise<Order> => {
+    const deadline = AbortSignal.timeout(waitMs);
+    const tap = AbortSignal.timeout(isWatched ? deadlines.tap : 0);
+    const pause = createPauses(ROW_PAUSE_MS);
+    let row = await readOrder(ctx, orderId);
+    let receipt = { of: -1, until: deadline, looks: 0 };
+    while (!isEnded(row) && !deadline.aborted) {
+      if (row.state === "signed") {
+        const of = row.nonce ?? 0;
+        if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(getWaitMs(row)), looks: 0 };
+        if (receipt.until.aborted) break;
+        await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
+        row = (await raceDeadline(deadline, checkQuietly(ctx, row))) ?? row;
+        continue;
+      }
+      if (row.state === "asked" && tap.aborted) break;
+      const isOurs = row.state === "prepared" && !isWatched;
+      row =
+        (await raceDeadline(deadline, isOurs ? attempt(ctx, row, deadline) : readOrder(ctx, orderId))) ?? row;
+      if (row.state === "asked" || row.state === "prepared") await pause();
+    }
+    if (isWatched || isEnded(row)) return row;
+    // Nothing is signed for a caller who was answered: a swap whose approval is mined later ends without one.
+    row = await readOrder(ctx, orderId);
+    return row.state === "prepared" ? advance(ctx, row, { kind: "dropped" }) : row;
+  },
+);
+
+function getWaitMs(row: Order): number {
+  return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
+}
+
+/** Signs an order if it is its turn. @param deadline Of what is not known yet. @returns The order afterwards. */
+async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: AbortSignal): Promise<Order> {
+  const readTurn = () =>
+    ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, { orderId, now: Date.now() });
+  const signingTurn = await readTurn();
+  const { row, blocker } = signingTurn;
+  if (row.state !== "prepared") return row;
+  if (blocker !== null) {
+    if (Date.now() - (blocker.tries.at(-1)?.at ?? 0) > HELD_UP_MS) await checkQuietly(ctx, blocker);
+    return row;
+  }
+  try {
+    await signNext(ctx, signingTurn, deadline);
+  } catch (thrown) {
+    const present = await readTurn();
+    // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
+    if (present.next !== signingTurn.next) return present.row;
+    const failure = getErrorData(thrown);
+    // What is nobody's but the operator's to mend.
+    if (failure === null || failure.code === "internal")
+      log.error("wallets.not signed", { orderId, message: getErrorMessage(thrown) });
+    const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
+    return advance(ctx, row, { kind: "dropped", error, errorCode });
+  }
+  return readOrder(ctx, orderId);
+}
+
+/** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
+export const progress = withUsage(async (ctx, orderId: Id<"orders">): Promise<Order> => {
+  const row = await readOrder(ctx, orderId);
+  return row.state === "prepared" ? attempt(ctx, row) : checkOrder(ctx, row);
+});
+
+async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
+  try {
+    return await checkOrder(ctx, row);
+  } catch (error) {
+    // What was signed is only decided by the chain: a node's trouble is "not known yet".
+    log.warn("wallets.unknown", { orderId: row._id, error: getErrorMessage(error) });
+    return readOrder(ctx, row._id);
+  }
+}
+
+/**
+ * Asks the chain about a signed order, or about one that has ended by a receipt. What no node knows is sent again: the
+ * same bytes, or, when it is time, others at the same nonce.
+ * @throws AppError `upstream`
+ */
+export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
+  const { nonce, tries } = row;
+  if (row.state !== "signed" && !isEnded(row)) return row;
+  const currentTries = tries.filter((one) => one.nonce === nonce);
+  const last = currentTries.at(-1);
+  if (nonce === undefined || last === undefined) return row;
+  const status: TransactionStatus = await getTransactionStatus(
+    requireStoredAddress(row.address),
+    nonce,
+    currentTries.map(({ hash }) => requireHex(hash)),
+  );
+  if (status.kind === "mined") {
+    const { hash, succeeded } = status;
+    const bought = succeeded ? await boughtIn(row, status) : undefined;
+    return advance(ctx, row, { kind: "mined", hash, succeeded, ...(bought === undefined ? {} : { bought }) });
+  }
+  if (status.kind === "used") return advance(ctx, row, { kind: "astray", mined: status.mined });
+  if (status.kind === "missing")
+    for (const { raw } of isEnded(row) ? currentTries : [last]) await broadcastTransaction(requireHex(raw));
+  // The block that decided it is gone: the cron looks at it again soon.
+  if (isEnded(row) || status.kind === "unsure") return row;
+  if (status.mined < nonce && isWithdrawalDue(row))
+    return advance(ctx, row, { kind: "astray", mined: status.mined });
+  if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
+  if (status.mined === nonce) await signFurther(ctx, row);
+  return readOrder(ctx, row._id);
+}
+
+/** What a mined swap has bought, by its receipt; `undefined` for other orders, and where it is not known. */
+async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): Promise<string | undefined> {
+  const one = tries.find(({ hash }) => hash === mined.hash);
+  if (request.kind !== "swap" || one?.kind !== "call") return undefined;
+  // Wrapped ether is created without a transfer, one to one.
+  if (isWrapping(request)) return request.amount;
+  const owner = address.toLowerCase();
+  const token = WALLET_TOKENS[request.toToken].address?.toLowerCase();
+  if (token !== undefined)
+    return mined.transfers
+      .filter((each) => each.token === token)
+      .reduce(
+        (sum, { from, to, amount }) => sum + (to === owner ? amount : 0n) - (from === owner ? amount : 0n),
+        0n,
+      )
+      .toString();
+  try {
+    // Ether leaves no logs.
+    const gained =
+      mined.fee === null ? null : await getGainInBlock(mined.block.number, requireStoredAddress(address));
+    return gained === null || mined.fee === null ? undefined : (gained + mined.fee).toString();
+  } catch (error) {
+    // The swap is confirmed all the same; its answer keeps the quoted amount.
+    log.warn("wallets.outcome unknown", { orderId: _id, error: getErrorMessage(error) });
+    return undefined;
+  }
+}
+
+export type Rehearsal = Forecast & {
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
+  value?: string;
+  /** Of a swap. */
+  terms?: Order["terms"];
+  /** Absent if its calls could not be made. */
+  found?: Estimate;
+  /** What `computeSlip` says of its amount. */
+  slip: string | null;
+};
+
+/**
+ * What an order would do: the calls and checks that orders pass, as far as they go without a signature. It signs, stores
+ * and counts nothing.
+ */
+export const rehearse = withUsage(
+  async (
+    ctx: ActionCtx,
+    order: { userId: string; kind: WalletKind; request: UserRequest },
+    { address, keyHash }: Pick<Caller, "address" | "keyHash">,
+  ): Promise<Rehearsal> => {
+    const { etherPrice, ...value } = await estimateValues(outgoing(order.request));
+    const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
+      ...order,
+      ...value,
+      address,
+      now: Date.now(),
+      ...(keyHash === undefined ? {} : { keyHash }),
+    });
+    const { userId, request } = order;
+    const slip = await computeSlip(forecast.address, outgoing(request), value.value);
+    const facts = { ...forecast, ...value, slip };
+    try {
+      await requireKey(ctx, forecast.walletId);
+      return { ...facts, ...(await rehearseOrder(ctx, { ...forecast, userId, etherPrice }, request, 1n)) };
+    } catch (error) {
+      const failure = getErrorData(error);
+      if (failure === null) throw error;
+      return { ...facts, refusal: forecast.refusal ?? failure };
+    }
+  },
+);
+
+/** @param margin By how much the fees may rise, up to the general limit, before the order is signed. */
+async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin: bigint) {
+  let offer: Offer | undefined;
+  const fees: bigint[] = [];
+  for await (const next of listCalls(ctx, { ...payer, request })) {
+    fees.push(next.mostFee);
+    offer = next.offer;
+  }
+  const maxCost = fees.reduce((a, b) => (a > b ? a : b), 0n) * margin;
+  const mostFee = maxCost < MOST_FEE ? maxCost : MOST_FEE;
+  const found: Estimate = {
+    mostFee: mostFee.toString(),
+    feesInAll: (mostFee * BigInt(fees.length)).toString(),
+    costBps: offer?.costBps ?? null,
+    ...(offer === undefined ? {} : { minBuyAmount: offer.terms.minBuyAmount }),
+  };
+  return { found, ...(offer === undefined ? {} : { terms: offer.terms }) };
+}
+
+/**
+ * What a question to the owner says: fees may double until they have tapped.
+ * @throws AppError for orders that could not be carried out whatever the owner says.
+ */
+export const estimateForApproval = withUsage(
+  async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {
+    const values = await estimateValues(outgoing(request));
+    const { found } = await rehearseOrder(ctx, { ...payer, ...values }, request, 2n);
+    return { ...values, found };
+  },
+);
