@@ -107,7 +107,7 @@ describe("limits", () => {
       429,
       {
         error: expect.stringMatching(
-          /^This user's limit of changes of settings and look-ups \(60 in 2 minutes\) is used up: there is more in \d seconds?$/,
+          /^This user's limit of changes of settings \(60 in 2 minutes\) is used up: there is more in \d seconds?$/,
         ),
       },
     ]);

@@ -248,7 +248,8 @@ describe("reading", () => {
         new Proxy(Array.prototype[name], {
           apply: (method, self: unknown[], given) => {
             seen += self.length;
-            return Reflect.apply(method, self, given);
+            const result: unknown = Reflect.apply(method, self, given);
+            return result;
           },
         }),
       );

@@ -4,7 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { PERMIT2, TOKENS } from "../../scripts/chain/addresses";
 import { handedToTheNode } from "../invariants/harness";
 import { ETHER, beforehand, chain, isMined, nonceOf, useChain, usdcOf } from "../support/chain/chain";
-import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import type { WalletApp } from "../support/chain/walletApp";
 import { laggingNodes } from "../support/laggingNodes";
 import { beforeFirst } from "../support/outside";
 import { cards, keyOf, LISTED, listRecipient, owner, RICH, send, signed, test } from "../support/owners";
@@ -43,7 +43,7 @@ describe("an owner's word on the way", () => {
 
   test("a pause after the key was opened lets nothing leave", async ({ app }) => {
     const address = await app.fundedWallet("alice", PLENTY);
-    afterOpening(async () => vi.stubEnv("TRADING_PAUSED", "true"));
+    afterOpening(() => Promise.resolve(vi.stubEnv("TRADING_PAUSED", "true")));
     const { status } = await app.post("/mcp/defi/send", send("alice"));
     expect([status, await usdcOf(address)]).toEqual([503, PLENTY.USDC]);
   });

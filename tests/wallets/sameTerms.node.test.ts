@@ -50,7 +50,7 @@ describe("of a tool", () => {
       await send(app, order, {}, "person-42"),
     ].map((answer) => answer.body.txHash ?? answer.body.error);
     expect(new Set(hashes).size).toBe(6);
-    expect(hashes).toEqual(hashes.map(() => expect.stringMatching(/^0x/)));
+    expect(hashes.filter((hash) => !String(hash).startsWith("0x"))).toEqual([]);
   });
 
   test("calls at once are one order", async ({ app }) => {
