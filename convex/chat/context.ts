@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
-import { getErrorMessage } from "../lib/errors";
+import { AppError, getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
 import { deadlines } from "../platform/outside/deadlines";
 import { HOUR, toIso, rejectWhenLate } from "../lib/time";
@@ -71,7 +71,7 @@ export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Cont
   });
   if (wallet === null) return [];
   const { getPortfolio } = await import("../wallets/holdings");
-  const late = () => new Error("The chain did not answer in time");
+  const late = () => new AppError("upstream", "The chain did not answer in time");
   try {
     const read = getPortfolio(ctx, wallet.address);
     const found = await rejectWhenLate(read, AbortSignal.timeout(deadlines.chatContext), late);

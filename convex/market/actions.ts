@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import type { BillingSubject } from "../platform/limits/callers";
-import { getErrorData, getErrorMessage } from "../lib/errors";
+import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import type { Fact } from "../figures/facts";
 import { log, orNullIfDown } from "../lib/log";
 import { indexNames } from "../lib/money/coins";
@@ -61,7 +61,7 @@ async function askForList(
   return value;
 }
 
-const unfilledListError = () => new Error("The gateway's list does not fill the market");
+const unfilledListError = () => new AppError("upstream", "The LLM gateway sent a list that does not fill the market");
 
 /**
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the

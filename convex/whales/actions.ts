@@ -51,26 +51,25 @@ export const askForAlerts = defineProviderAction({}, async (ctx) => {
   }
 });
 
-/** The response of a job. A poll that fails is repeated while there is time. @throws Error with the reason for the operator */
+/** The response of a job. A poll that fails is repeated while there is time. @throws AppError `upstream` with the reason */
 async function awaitAnswer(jobId: string): Promise<string> {
   const end = Date.now() + GIVE_UP_MS;
   let trouble = "";
   for (let pause = FIRST_POLL_MS; Date.now() < end; pause = Math.min(1.5 * pause, SLOWEST_POLL_MS)) {
     await sleep(Math.min(pause, end - Date.now()));
-    try {
-      const job = await readJob(jobId);
-      trouble = "";
-      if (job.status === "completed") return job.response;
-      if (job.status !== "pending" && job.status !== "processing") throw new Error(FAILURES[job.status]);
-    } catch (error) {
+    const job = await readJob(jobId).catch((error: unknown) => {
       const failure = getErrorData(error);
       if (failure === null) throw error;
-      trouble = ` ${failure.message}`;
-    }
+      return { status: "unread", trouble: ` ${failure.message}` } as const;
+    });
+    trouble = job.status === "unread" ? job.trouble : "";
+    if (job.status === "completed") return job.response;
+    if (job.status === "failed" || job.status === "cancelled" || job.status === "unknown")
+      throw new AppError("upstream", FAILURES[job.status]);
   }
-  if (trouble !== "") throw new Error(`The agent's job did not end in time.${trouble}`);
+  if (trouble !== "") throw new AppError("upstream", `The agent's job did not end in time.${trouble}`);
   await cancelJob(jobId);
-  throw new Error("The agent's job did not end in time and was cancelled");
+  throw new AppError("upstream", "The agent's job did not end in time and was cancelled");
 }
 
 const FAILURES = {

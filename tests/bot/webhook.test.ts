@@ -77,7 +77,7 @@ describe("an update", () => {
     }
     for (const [update, error] of [
       [{}, "update_id is required"],
-      [{ update_id: "1" }, "update_id must be a whole number"],
+      [{ update_id: "first" }, "update_id must be a whole number"],
       [{ update_id: -1 }, "update_id must not be negative"],
     ] as const)
       expect(await deliver(app, update)).toMatchObject({ status: 400, body: { error } });

@@ -60,7 +60,7 @@ describe("a link code", () => {
 describe("POST /messenger/connect", () => {
   const REFUSED: [object, string][] = [
     [{ linkToken: " ", messengerId: "42" }, "linkToken is required"],
-    [{ linkToken: 12, messengerId: "42" }, "linkToken must be a string"],
+    [{ linkToken: ["12"], messengerId: "42" }, "linkToken must be a string"],
     [{ linkToken: "ABCDEFGH" }, "messengerId is required"],
     [{ linkToken: "ABCDEFGH", messengerId: "-100200" }, "messengerId must be a messenger account's id"],
     [

@@ -70,7 +70,7 @@ describe("a card with a picture", () => {
     expect(sent(app)).toEqual([
       ["sendPhoto", "The week\nof BTC", PICTURE],
       ["sendPhoto", mark, PICTURE],
-      ["sendMessage", LONG.trim(), undefined],
+      ["sendMessage", `${mark}\n\n${LONG.trim()}`, undefined],
       ["sendMessage", `${mark}\n\nNo prices`, undefined],
     ]);
     expect(wire[0]).toContain(
