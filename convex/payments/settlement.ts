@@ -74,20 +74,20 @@ const UNSETTLED = "The payment is still being settled: send the same proof again
 
 async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Promise<Round> {
   const { authorization, settlement } = task;
-  if (settlement !== null) {
-    const row = isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
-    if (row.state === "failed" && row.errorCode === "paused")
-      throw new AppError("internal", `The payment relayer signs nothing. ${row.error}`);
-    if (!isEnded(row) || (row.state === "failed" && !hasReverted(row))) return "again";
-    if (row.state === "confirmed" && row.txHash !== undefined)
-      return accept(ctx, work, authorization, row.txHash);
+  const order = settlement === null || isEnded(settlement) ? settlement : await progress(ctx, settlement._id);
+  if (order !== null) {
+    if (order.state === "failed" && order.errorCode === "paused")
+      throw new AppError("internal", `The payment relayer signs nothing. ${order.error}`);
+    if (!isEnded(order) || (order.state === "failed" && !hasReverted(order))) return "again";
+    if (order.state === "confirmed" && order.txHash !== undefined)
+      return accept(ctx, work, authorization, order.txHash);
   }
   const { used, at } = await readAuthorization(authorization);
   if (used) return locate(ctx, work, task);
   const isOver = at >= BigInt(authorization.validBefore);
-  if (settlement !== null) {
+  if (order !== null) {
     // It may have failed because a stranger was first, which a lagging node does not show yet.
-    const isFresh = Date.now() - (settlement.endedAt ?? 0) < deadlines.lag;
+    const isFresh = Date.now() - (order.endedAt ?? 0) < deadlines.lag;
     return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
   }
   if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { random } from "../../scripts/standins/random";
 import { chain, useChain, usdcOf } from "../support/chain/chain";
+import { waitForLaggingNodes } from "../support/chain/walletApp";
 import { byChance, laggingNodes } from "../support/laggingNodes";
 import { authorize, buy, createPaidApp, ONE, payer, PLATFORM, versionTwo } from "../payments/payer";
 import { RUNS, useTime } from "./harness";
@@ -14,6 +15,7 @@ const PAYMENTS = RUNS > 2 ? 100 : 5;
 
 test("signed payments of payers who were paid a moment ago each pay once and buy their report", async () => {
   const app = createPaidApp(chain);
+  waitForLaggingNodes();
   const before = await usdcOf(PLATFORM);
   for (let i = 0; i < PAYMENTS; i++) {
     const signed = versionTwo(await authorize(await payer(chain, ONE)));

@@ -67,7 +67,6 @@ describe("a signed payment", () => {
   test("beside another of a payer who can pay one waits for it: the relayer does not pay for its failure", async ({
     app,
   }) => {
-    deadlines.lag = 20;
     const from = await payer(chain, ONE);
     const headers = [versionTwo(await authorize(from)), versionTwo(await authorize(from))];
     await chain.miner.pause();

@@ -181,7 +181,6 @@ describe("a facilitator", () => {
     expect((await buy(app, versionOne(signed))).status).toBe(502);
     expect(asked).toBe(1);
     await transfer(chain, from, { to: devAccount(7).address });
-    deadlines.lag = 20;
     await pass(20);
     expect((await buy(app, versionOne(signed))).status).toBe(402);
     expect([await app.rows("work"), asked <= 3]).toEqual([[], true]);

@@ -104,7 +104,6 @@ test("that fails behind the payment costs the payer one USDC, however often a cl
       expect((await buy(app, proof, order)).text).toBe(got.text);
     expect(await given({ token: "ETH" }, app, second)).toEqual(USED);
     // It has been given: the next signature is another purchase.
-    deadlines.lag = 20;
     expect(await given(order, app, third)).toEqual([402, "insufficient_funds"]);
     // A signature that has joined is never executed.
     await chain.fund(from.address, { USDC: 5n * ONE });
@@ -121,7 +120,6 @@ describe("a payer to whom a report is owed", () => {
     const from = await payer(chain, ONE);
     await paidInVain(app, await authorize(from));
     app.standins.clear();
-    deadlines.lag = 20;
     const order = { token: "BTC" };
     const used = await authorize(from, { value: 2n * ONE });
     await chain.fund(from.address, { USDC: 2n * ONE });

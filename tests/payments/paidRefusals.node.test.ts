@@ -86,7 +86,6 @@ test("a transaction's hash, or what is none", async ({ app }) => {
 });
 
 test("a signed payment", async ({ app }) => {
-  deadlines.lag = 20;
   const prefix = "invalid_exact_evm_payload";
   const [from, poor] = [await payer(chain), stranger()];
   const undeployed = await authorize(from, { by: poor });
@@ -130,7 +129,6 @@ test("a signed payment", async ({ app }) => {
 test("a signed payment whose payer empties the wallet behind the check: it pays once there is money again, and the relayer pays for two failures a day", async ({
   app,
 }) => {
-  deadlines.lag = 20;
   const from = await payer(chain, ONE);
   const relayer = devAccount(2).address;
   const proofs = [versionOne(await authorize(from)), versionOne(await authorize(from))];

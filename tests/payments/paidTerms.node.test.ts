@@ -156,7 +156,7 @@ test("what would buy nothing is told before anything is paid: a 402 says what a 
   const UNPAID = ": a payment would buy nothing, and stay unspent";
   for (const [text, problem, status] of [
     ["{", "The request body is not valid JSON", 400],
-    ['{"token":7}', "token must be a string", 400],
+    ['{"token":{}}', "token must be a string", 400],
     [`{"token":"${"x".repeat(61)}"}`, "token must be at most 60 characters", 400],
     ['{"symbol":"BTC"}', "symbol is not a field here, where money moves: there are userId, token", 400],
     [JSON.stringify({ userId }), expect.stringContaining("has replaced it"), 404],

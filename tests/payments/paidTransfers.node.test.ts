@@ -118,7 +118,6 @@ test("the age of a payment is the chain's: an hour for a hash, a day for a signa
   const own = await startChainAt({ clock: () => Date.now() / 1_000 + ahead, log: () => undefined });
   try {
     const app = createPaidApp(own);
-    deadlines.lag = 20;
     const from = await payer(own);
     const [bare, signed, late] = [
       await transfer(own, from),

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
+import { waitForLaggingNodes } from "../support/chain/walletApp";
 import { answering } from "../support/chain/rpc";
 import { laggingNodes } from "../support/laggingNodes";
 import { beforeFirst, intercept, spoiled } from "../support/outside";
@@ -42,6 +43,7 @@ describe("a payer who was paid a block ago, at two nodes of which one lags", () 
   };
   for (const [name, isLate] of Object.entries(REQUESTS))
     test(`${name}: pays`, async ({ app }) => {
+      waitForLaggingNodes();
       const signed = versionTwo(await authorize(await payer(chain)));
       let n = 0;
       const nodes = laggingNodes({ isLate: (body) => isLate(++n, body), behind: () => 1 });
@@ -53,7 +55,6 @@ describe("a payer who was paid a block ago, at two nodes of which one lags", () 
     });
 
   test("and one who has no money is told when to try again", async ({ app }) => {
-    deadlines.lag = 20;
     const { status, body, headers } = await buy(app, versionTwo(await authorize(await payer(chain, 1n))));
     expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
@@ -64,6 +65,7 @@ describe("a payer who was paid a block ago, at two nodes of which one lags", () 
 test("a payment that a stranger has carried out first is not lost at a node that does not show it yet", async ({
   app,
 }) => {
+  waitForLaggingNodes();
   const signed = await authorize(await payer(chain));
   let isSent = false;
   let n = 0;
@@ -184,6 +186,7 @@ describe("a facilitator", () => {
 
 /** The same of a node that answers "header not found" for a while (ponder #1189). */
 test("a node that does not know its own newest block yet is asked again", async ({ app }) => {
+  waitForLaggingNodes();
   let refused = 0;
   const stop = answering(({ method, params }) => {
     const isOfBlock = method === "eth_call" && /^0x/.test(String(params[1]));

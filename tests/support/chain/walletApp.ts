@@ -19,6 +19,8 @@ type DeadlineName = keyof typeof deadlines;
 
 /** Longer than a test may take. */
 const OUT_OF_REACH_MS = 3_600_000;
+/** What all nodes of one chain show at once is final after one more look. */
+const NO_LAG_MS = 20;
 /** The application's longest pause: until its turn to ask the source with the rarest turns. */
 const LONGEST_PAUSE_MS = 48_000;
 const SHORTENED_BY = 20;
@@ -77,9 +79,18 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   return { ...world, ...http, settle, giveUpTheDead, fundedWallet, chain };
 }
 
-/** Makes all deadlines unreachable, so that nothing is given up on a slow machine. */
+/**
+ * Makes all deadlines unreachable, so that nothing is given up on a slow machine: but for the lag of nodes, which only
+ * tests with lagging nodes have (`waitForLaggingNodes`).
+ */
 export function unreachDeadlines(): void {
   for (const name of Object.keys(deadlines) as DeadlineName[]) deadlines[name] = OUT_OF_REACH_MS;
+  deadlines.lag = NO_LAG_MS;
+}
+
+/** Lets every payment wait for nodes that lag, however slow the machine is. To be called after the application is made. */
+export function waitForLaggingNodes(): void {
+  deadlines.lag = OUT_OF_REACH_MS;
 }
 
 /**
