@@ -79,7 +79,7 @@ function sendOf(app: WalletApp, userId: string, key: string, amount: bigint): Or
 }
 
 async function reportOf(app: WalletApp, key: string): Promise<Order> {
-  const proof = versionTwo(await authorize(await payer(chain, ONE), { validBefore: now() + 360_000n }));
+  const proof = versionTwo(await authorize(await payer(chain, ONE), { validBefore: now() + 80_000n }));
   return { what: key, ask: () => buy(app, proof, {}, from()), to: null, amount: ONE };
 }
 

@@ -128,6 +128,7 @@ describe("every function", () => {
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // Sealed.
       "../../convex/ops/sealedSecrets.ts listSealed",
+      "../../convex/ops/sealedSecrets.ts samples",
     ]);
   });
 });

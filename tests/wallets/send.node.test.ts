@@ -82,7 +82,8 @@ test("a send of what is no order, without a wallet or without enough says why, a
     ]);
   };
   const digits = "amount must be a whole number of digits";
-  for (const amount of ["01", (2n ** 256n).toString(), 5]) await refuses({ amount }, 400, digits);
+  for (const amount of ["01", (2n ** 256n).toString(), 1.5]) await refuses({ amount }, 400, digits);
+  await refuses({ amount: 2 ** 60 }, 400, "amount is too large for a JSON number");
   for (const [fields, error] of [
     [{ memo: "x", fee: 1 }, "memo, fee are not fields here, where money moves: there are userId, toAddress"],
     [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],

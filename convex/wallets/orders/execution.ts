@@ -103,8 +103,8 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
     if (present.next !== signingTurn.next) return present.row;
     const failure = getErrorData(thrown);
-    // What is nobody's but the operator's to mend.
-    if (failure === null || failure.code === "internal")
+    // Only the operator can mend these, so they are logged.
+    if (failure === null || failure.code === "internal" || failure.code === "not_configured")
       log.error("wallets.not signed", { orderId, message: getErrorMessage(thrown) });
     const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
     return advance(ctx, row, { kind: "dropped", error, errorCode });
