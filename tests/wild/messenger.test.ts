@@ -263,7 +263,7 @@ test("a freeze is one in whatever letters it comes; other words that only look l
   ];
   for (const text of [...freezes, "/freez", "/freeeze", "/frezze", "/freeze now", "/freeze@some_bot"])
     expect([text, parseCommand(text)?.name]).toEqual([text, "freeze"]);
-  for (const text of ["/free", "/unfreeze", "/привет", "/frozen", "freeze", "/freezer", "/ezezeze"])
+  for (const text of ["/free", "/unfreeze", "/привет", "/frozen", "/freezer", "/ezezeze"])
     expect([text, parseCommand(text)?.name]).not.toEqual([text, "freeze"]);
 });
 
