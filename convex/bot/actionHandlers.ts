@@ -31,7 +31,8 @@ import {
   TOO_MANY_CODES,
   USAGE,
 } from "./cards";
-import { bareName, reply, type CommandOutcome, type CommandRequest } from "./commands";
+import { bareName } from "./commands";
+import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Commands that ask providers, but no model. Every one can be repeated: it is, after it was cut off. */
 type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;

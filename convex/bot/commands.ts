@@ -1,18 +1,14 @@
 import { v, type Infer } from "convex/values";
-import type { MutationCtx } from "../_generated/server";
-import { getErrorData } from "../lib/errors";
-import { explainRefusal } from "../messenger/failures";
 import { resolveSymbol } from "../lib/money/coins";
-import { PRINTABLE } from "../platform/records";
+import { listKeys } from "../lib/objects";
 import { trimTrailing } from "../lib/text/strings";
-import type { Button, Paragraph } from "../messenger/format";
-import { ANSWER, CODE_LENGTH, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
-import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
-import { buildNotice, UNCONFIRMED } from "./cards";
+import type { Paragraph } from "../messenger/format";
+import { CODE_LENGTH } from "../messenger/model";
+import { PRINTABLE } from "../platform/records";
 
 /**
- * What is said to the bot and what it answers: the messages, how they are read, the commands, and where an answer goes.
- * Answers, help and the messenger's menu are made from the one list of commands, in its order.
+ * What is said to the bot: the messages, how they are read, and the commands. Help and the messenger's menu are made from
+ * the one list of commands, in its order.
  */
 
 /** Who wrote to the bot, and where. */
@@ -125,10 +121,13 @@ type Access = "anywhere" | "alone" | "own" | "linked";
  */
 type Trait = "inPlace" | "hidden" | "binds";
 
-export type BotCommand = {
-  /** Without the slash: lower-case letters, digits and _. */
-  name: string;
-  /** Its arguments, for the help: `CODE`, `[TOKEN]`. */
+/** What answers a command: the table of handlers in `handlers` (mutation), `service` (action) or `updates` (receipt). */
+type Runner = "mutation" | "action" | "receipt";
+
+type CommandRow<By extends Runner = Runner> = {
+  /** `mutation` needs no provider, `action` asks one; `receipt` is answered before a job keeps its argument. */
+  by: By;
+  /** For the help: `CODE`, `[TOKEN]`; "" for none. */
   argument: string;
   access: Access;
   /** One line for help and menu. */
@@ -136,49 +135,113 @@ export type BotCommand = {
   traits: readonly Trait[];
 };
 
-/** @param usage The name, and the arguments behind it. */
-function command(usage: string, access: Access, summary: string, ...traits: Trait[]): BotCommand {
-  const [, name = "", argument = ""] = /^(\w+)(?: (.*))?$/.exec(usage) ?? [];
-  return { name, argument, access, summary, traits };
+function command<const By extends Runner>(
+  by: By,
+  argument: string,
+  access: Access,
+  summary: string,
+  ...traits: Trait[]
+): CommandRow<By> {
+  return { by, argument, access, summary, traits };
 }
 
-export const commands: readonly BotCommand[] = [
-  command("price COIN", "anywhere", "What a coin costs; its name alone works too", "inPlace"),
-  command("alert WORDS", "own", "Get an alert when something happens, in your own words", "inPlace"),
-  command("alerts", "own", "Your alerts, to switch them on and off", "inPlace"),
-  command("signals [TOKEN]", "anywhere", "The latest trading signals of BTC and ETH", "inPlace"),
-  command("record", "anywhere", "How the signals have done, against chance", "inPlace"),
-  command("whales [HOURS]", "anywhere", "Whale alerts of the last hours: 6, or up to 168", "inPlace"),
-  command("research [TOKEN]", "anywhere", "A research snapshot of a token, or of the whole market"),
-  command("report [TOKEN]", "anywhere", "The whole text of the last research, with its sources"),
-  command("follow [TOKEN]", "linked", "Start a research shift of eight hours"),
-  command("stop [TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
-  command("status", "linked", "How your research shift is doing"),
-  command("ask QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
-  command("portfolio", "linked", "Your wallet: its address, and what it holds at live prices"),
-  command("swap AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
-  command(
-    "send AMOUNT TOKEN to ADDRESS",
+/** By name, in lower case without the slash. The compiler demands a handler of what answers each. */
+const ROWS = {
+  price: command("action", "COIN", "anywhere", "What a coin costs; its name alone works too", "inPlace"),
+  alert: command(
+    "action",
+    "WORDS",
+    "own",
+    "Get an alert when something happens, in your own words",
+    "inPlace",
+  ),
+  alerts: command("mutation", "", "own", "Your alerts, to switch them on and off", "inPlace"),
+  signals: command("mutation", "[TOKEN]", "anywhere", "The latest trading signals of BTC and ETH", "inPlace"),
+  record: command("mutation", "", "anywhere", "How the signals have done, against chance", "inPlace"),
+  whales: command(
+    "mutation",
+    "[HOURS]",
+    "anywhere",
+    "Whale alerts of the last hours: 6, or up to 168",
+    "inPlace",
+  ),
+  research: command(
+    "action",
+    "[TOKEN]",
+    "anywhere",
+    "A research snapshot of a token, or of the whole market",
+  ),
+  report: command("mutation", "[TOKEN]", "anywhere", "The whole text of the last research, with its sources"),
+  follow: command("mutation", "[TOKEN]", "linked", "Start a research shift of eight hours"),
+  stop: command("mutation", "[TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
+  status: command("mutation", "", "linked", "How your research shift is doing"),
+  ask: command("action", "QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
+  portfolio: command("action", "", "linked", "Your wallet: its address, and what it holds at live prices"),
+  swap: command("action", "AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
+  send: command(
+    "action",
+    "AMOUNT TOKEN to ADDRESS",
     "linked",
     "Send to a listed address, after a tap of yours",
     "binds",
   ),
-  command("recipients [add ADDRESS]", "linked", "The addresses that you send to", "inPlace", "binds"),
-  command("freeze", "alone", "Stop everything that moves your money, at once", "binds"),
-  command("unfreeze", "linked", "End a freeze two hours from now, if this chat is your only login", "binds"),
-  command("newid", "linked", "Replace an account id that has leaked with a new one", "inPlace", "binds"),
-  command("start", "anywhere", "Say hello", "binds"),
-  command("connect CODE", "alone", "Link this account to yours in the web application", "inPlace", "binds"),
-  command("unlink", "alone", "Unlink this account"),
-  command("own CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
-  command("approve", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
-  command("refuse", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
-  command("help", "anywhere", "What I can do"),
-];
+  recipients: command(
+    "mutation",
+    "[add ADDRESS]",
+    "linked",
+    "The addresses that you send to",
+    "inPlace",
+    "binds",
+  ),
+  freeze: command("mutation", "", "alone", "Stop everything that moves your money, at once", "binds"),
+  unfreeze: command(
+    "mutation",
+    "",
+    "linked",
+    "End a freeze two hours from now, if this chat is your only login",
+    "binds",
+  ),
+  newid: command(
+    "mutation",
+    "",
+    "linked",
+    "Replace an account id that has leaked with a new one",
+    "inPlace",
+    "binds",
+  ),
+  start: command("action", "", "anywhere", "Say hello", "binds"),
+  connect: command(
+    "action",
+    "CODE",
+    "alone",
+    "Link this account to yours in the web application",
+    "inPlace",
+    "binds",
+  ),
+  unlink: command("mutation", "", "alone", "Unlink this account"),
+  own: command("receipt", "CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
+  approve: command("mutation", "", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
+  refuse: command("mutation", "", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
+  help: command("mutation", "", "anywhere", "What I can do"),
+};
+
+type Rows = typeof ROWS;
+type CommandName = keyof Rows;
+/** The names of the commands that one part answers. */
+export type CommandsBy<By extends Runner> = {
+  [Name in CommandName]: Rows[Name]["by"] extends By ? Name : never;
+}[CommandName];
+
+export type BotCommand = CommandRow & { name: CommandName };
+export const commands: readonly BotCommand[] = listKeys(ROWS).map((name) => ({ name, ...ROWS[name] }));
 
 /** The command of a name (lower case), or `null`. */
 export function findCommand(name: string): BotCommand | null {
   return commands.find((one) => one.name === name) ?? null;
+}
+
+export function isAnsweredBy<By extends Runner>(by: By, name: CommandName): name is CommandsBy<By> {
+  return ROWS[name].by === by;
 }
 
 /** The commands that help and menu name. */
@@ -199,82 +262,4 @@ export function buildHelp(introduction?: string): Paragraph[] {
     [{ bold: "For everybody" }, ...lines(menu.filter((one) => !isOwn(one)))],
     [{ bold: "For your account" }, ...lines(menu.filter(isOwn))],
   ];
-}
-
-/** A command as it was sent. */
-export type CommandRequest = {
-  updateId: number;
-  sender: Sender;
-  /** The user the sender's account is linked to, or else, for alerts, the account itself; "" for neither. */
-  userId: string;
-  /** What followed the command, trimmed; "" for nothing. */
-  argument: string;
-  /** Whether a button sent it: some things are done by a tap only, and not by typed words. */
-  isTap: boolean;
-  /** Epoch ms. */
-  now: number;
-};
-
-/** What is answered: nothing, if there are no paragraphs. */
-export const vCommandOutcome = v.object({
-  answer: v.array(v.array(vSpan)),
-  buttons: v.optional(vButtons),
-  picture: v.optional(vPicture),
-});
-
-export type CommandOutcome = {
-  answer: readonly Paragraph[];
-  buttons?: readonly (readonly Button[])[] | undefined;
-  picture?: Picture | undefined;
-};
-
-/** Words alone. */
-export function reply(...words: Paragraph): CommandOutcome {
-  return { answer: buildNotice(...words) };
-}
-
-export function askWhichToken(command: string): CommandOutcome {
-  return reply("Name one token by its symbol, such as ", { command }, " BTC.");
-}
-
-/** The outcome of a command; if it is refused, the reason is the answer. */
-export async function answerOrReason(
-  attempt: () => CommandOutcome | Promise<CommandOutcome>,
-): Promise<CommandOutcome> {
-  try {
-    return await attempt();
-  } catch (error) {
-    const failure = getErrorData(error);
-    if (failure === null) throw error;
-    return reply(explainRefusal(failure));
-  }
-}
-
-/**
- * Queues the answer to a message, once, for the chat and topic that it came from, through the bot that it was written
- * to. Some answers to a tap take the place of the message with the button.
- */
-export async function putAnswer(
-  ctx: MutationCtx,
-  message: BotMessage,
-  outcome: CommandOutcome,
-): Promise<void> {
-  const { updateId, sender, text, tapped } = message;
-  const { answer: paragraphs, buttons, picture } = outcome;
-  if (paragraphs.length === 0) return;
-  const link = sender.alone ? await findLinkOfMessenger(ctx, sender.messengerId) : null;
-  const isUnconfirmed = link !== null && link.confirmedAt === undefined;
-  const isInPlace = findCommand(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
-  await enqueueCard(ctx, {
-    // An answer to a group belongs to the group, and is not part of one user's data.
-    userId: link?.confirmedAt === undefined ? "" : link.userId,
-    chatId: formatPlace(sender),
-    bot: "default",
-    kind: ANSWER,
-    key: `update:${updateId}`,
-    paragraphs: isUnconfirmed ? [UNCONFIRMED, ...paragraphs] : paragraphs,
-    buttons,
-    picture,
-    replaces: isInPlace ? tapped : undefined,
-  });
 }

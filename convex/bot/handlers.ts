@@ -33,17 +33,15 @@ import {
   recordCard,
   buildStatusCard,
 } from "./cards";
+import { buildHelp, findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
 import {
-  buildHelp,
   answerOrReason,
   putAnswer,
   reply,
   askWhichToken,
   type CommandOutcome,
   type CommandRequest,
-  parseFocus,
-  vMessage,
-} from "./commands";
+} from "./outcomes";
 
 /**
  * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
@@ -69,7 +67,7 @@ const SIGNALS: readonly Button[] = [
 /** How far /whales looks back by default, and how many alerts it shows. */
 const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
-const READS: Readonly<Record<string, Read>> = {
+const READS = {
   help: () => ({ answer: buildHelp() }),
   alerts: async (ctx, { userId }) => listCard(await listUserAlerts(ctx, userId)),
   signals: async (ctx, { argument }) => {
@@ -120,9 +118,9 @@ const READS: Readonly<Record<string, Read>> = {
     const active = await listActiveShifts(ctx, userId);
     return { answer: buildStatusCard(await Promise.all(active.map((one) => toPublicShift(ctx, one))), now) };
   },
-};
+} satisfies Record<string, Read>;
 
-type Binding = (ctx: MutationCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
+type Change = (ctx: MutationCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
 
 export const bind = internalMutation({
   args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
@@ -131,14 +129,15 @@ export const bind = internalMutation({
     if (!(await completeWork(ctx, job))) return null;
     const { updateId, sender, tapped } = message;
     const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
-    const binding = BINDINGS[name];
-    if (binding !== undefined)
-      await putAnswer(ctx, message, await answerOrReason(() => binding(ctx, request)));
+    const command = findCommand(name)?.name;
+    if (command === undefined || !isAnsweredBy("mutation", command))
+      throw new Error(`No mutation answers /${name}`);
+    await putAnswer(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
     return null;
   },
 });
 
-const BINDINGS: Readonly<Record<string, Binding>> = {
+const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   ...READS,
 
   follow: async (ctx, { sender, userId, argument, now }) => {

@@ -29,18 +29,21 @@ import { getBotUsername, registerWebhook as registerAt, showTyping } from "../pr
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
 import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, buildNotice, PRIVATE_ONLY } from "./cards";
+import { proposeOrderFromText, answerPrice, actionHandlers } from "./actionHandlers";
 import {
   findCommand,
+  isAnsweredBy,
   buildHelp,
   menu,
-  reply,
-  askWhichToken,
-  type CommandOutcome,
-  type CommandRequest,
+  type CommandsBy,
+  parseFocus,
+  parseCommand,
+  hasCode,
+  vMessage,
+  type BotMessage,
+  type Sender,
 } from "./commands";
-import { parseFocus, parseCommand, hasCode } from "./commands";
-import { vMessage, vCommandOutcome, type BotMessage, type Sender } from "./commands";
-import { proposeOrderFromText, answerPrice, actionHandlers } from "./actionHandlers";
+import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
 
 /** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
 export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
@@ -103,8 +106,10 @@ async function answerText(
   // An account that is linked to nobody has alerts all the same.
   const owner = userId ?? (access === "own" ? toChatUser(sender.messengerId) : "");
   if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
-  const work = ACTION_COMMANDS[name];
-  return work === undefined ? { bind: name, argument, owner } : work(ctx, { ...request, userId: owner });
+  if (isAnsweredBy("mutation", name)) return { bind: name, argument, owner };
+  if (isAnsweredBy("action", name)) return HANDLERS[name](ctx, { ...request, userId: owner });
+  // Its receipt has answered it.
+  return { answer: [] };
 }
 
 /** What is said of a failure, and what still works for somebody who has asked a question. */
@@ -135,14 +140,14 @@ async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promi
   return work;
 }
 
-/** `wait`: research is under way. `bind`: the command is done by a transaction (`bindings`) after all. */
-type Worked = CommandOutcome | "wait" | { bind: string; argument: string; owner: string };
+/** `wait`: research is under way. `bind`: a mutation answers the command (`handlers`). */
+type Worked = CommandOutcome | "wait" | { bind: CommandsBy<"mutation">; argument: string; owner: string };
 type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<Worked>;
 
 /** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
 
-const ACTION_COMMANDS: Readonly<Record<string, Work>> = {
+const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   ...actionHandlers,
 
   /** Words make a proposal, and taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Twice is as once. */

@@ -20,9 +20,17 @@ import { moveChat } from "../messenger/outbox";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, LATE, buildNotice, PRIVATE_ONLY } from "./cards";
-import { findCommand, answerOrReason, putAnswer, type CommandOutcome } from "./commands";
-import { parseCommand, hasCode, type ParsedCommand } from "./commands";
-import { vMessage, vCommandOutcome, type BotMessage } from "./commands";
+import {
+  findCommand,
+  isAnsweredBy,
+  type CommandsBy,
+  parseCommand,
+  hasCode,
+  type ParsedCommand,
+  vMessage,
+  type BotMessage,
+} from "./commands";
+import { answerOrReason, putAnswer, type CommandOutcome, vCommandOutcome } from "./outcomes";
 
 /** Messages to the bot, each from its receipt to its answer. */
 
@@ -119,10 +127,13 @@ async function ownerAnswer(ctx: MutationCtx, message: BotMessage): Promise<Comma
   const command = parseCommand(text);
   const [, offered] = OWNER_LINK.exec(command?.name === "start" ? command.argument : "") ?? [];
   if (offered !== undefined) return answerOrReason(() => offer(ctx, offered, sender.messengerId));
-  if (command?.name === "own")
-    return answerOrReason(() => claimByCode(ctx, command.argument, sender.messengerId));
-  return null;
+  const name = findCommand(command?.name ?? "")?.name;
+  if (command === null || name === undefined || !isAnsweredBy("receipt", name)) return null;
+  return answerOrReason(() => HANDLERS[name](ctx, command.argument, sender.messengerId));
 }
+
+type Receipt = (ctx: MutationCtx, argument: string, messengerId: string) => Promise<CommandOutcome>;
+const HANDLERS: Readonly<Record<CommandsBy<"receipt">, Receipt>> = { own: claimByCode };
 
 async function claimByCode(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
   const { from } = await ctx.runMutation(internal.accounts.claims.claimByLink, {
