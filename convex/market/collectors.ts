@@ -6,6 +6,7 @@ import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { USDC } from "../lib/money/base";
 import { indexNames, MAJORS } from "../lib/money/coins";
+import { listKeys } from "../lib/objects";
 import { batchCalls, limitSourceRate, type WaitTurn } from "../platform/outside/sourceTurns";
 import { deadlines } from "../platform/outside/deadlines";
 import { SOURCE_NAMES } from "../figures/publicSources";
@@ -17,7 +18,7 @@ import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { findCoins, LISTS } from "./facts";
 import { askQuotes } from "./live";
-import type { Collector, MissingCollection, CollectionRequest } from "./tables";
+import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
 /**
  * Collects facts; of the callers who need a collection, one makes it while the others wait, by collector and subject
@@ -105,16 +106,22 @@ function buildSourceFacts(
   return buildFacts({ ...by, source: SOURCE_NAMES[source] }, values);
 }
 
+/** The page of a live price by source, "" for none; CoinGecko's prices come with its table of coins. */
+const PRICE_PAGES: Record<Exclude<PriceSource, "coingecko">, (symbol: string) => string> = {
+  chainlink: () => "",
+  coinbase: (symbol) => getCoinbasePage(symbol, "ticker"),
+};
+
 /** Live prices of the majors, by each source that answers; empty if none does. */
 async function collectQuotes(): Promise<Fact[]> {
-  const answers = (["chainlink", "coinbase"] as const).map(async (source) => {
+  const answers = listKeys(PRICE_PAGES).map(async (source) => {
     const quotes = await orReason(askQuotes(source, MAJORS, deadlines.grounding));
     if (typeof quotes === "string") log.warn("prices.source failed", { source, reason: quotes });
     return typeof quotes === "string"
       ? []
       : quotes.flatMap(({ symbol, usd: price, observedAt }) => {
-          const url = source === "coinbase" ? getCoinbasePage(symbol, "ticker") : "";
-          return buildSourceFacts(source, { subject: symbol, observedAt, url }, { price });
+          const by = { subject: symbol, observedAt, url: PRICE_PAGES[source](symbol) };
+          return buildSourceFacts(source, by, { price });
         });
   });
   return (await Promise.all(answers)).flat();

@@ -40,8 +40,40 @@ export async function readFeeds<Feed extends FeedName>(
   return quotes;
 }
 
+type AskQuotes = (symbols: readonly Major[], timeoutMs: number) => Promise<MajorQuote[]>;
+
+/** How each source is asked for some coins; those that it does not know are left out. */
+const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
+  chainlink: async (symbols, timeoutMs) => {
+    const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
+    const found = Object.entries(quotes).flatMap(([name, quote]) =>
+      symbols.filter((symbol) => symbol === name).map((symbol) => ({ symbol, ...quote })),
+    );
+    if (found.length === 0) throw new AppError("upstream", "The price feeds are stale");
+    return found;
+  },
+  coinbase: async (symbols, timeoutMs) => {
+    const requests = symbols.map(async (symbol) => ({
+      symbol,
+      ...(await askTrade(null, symbol, timeoutMs)),
+    }));
+    const results = await Promise.allSettled(requests);
+    const found = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const failed = results.find((one) => one.status === "rejected");
+    if (found.length === 0 && failed !== undefined) throw failed.reason;
+    return found;
+  },
+  coingecko: async (symbols, timeoutMs) => {
+    const ids = symbols.map((symbol) => COIN_IDS[symbol]);
+    const coins = await askCoins(null, timeoutMs, ids);
+    return coins.flatMap(({ id, price: usd, observedAt }) =>
+      symbols.filter((symbol) => COIN_IDS[symbol] === id).map((symbol) => ({ symbol, usd, observedAt })),
+    );
+  },
+};
+
 /**
- * One source's live prices of some coins; those that it does not know are left out.
+ * One source's live prices of some coins.
  * @throws AppError `upstream` if there is not one price.
  */
 export async function askQuotes(
@@ -49,30 +81,7 @@ export async function askQuotes(
   symbols: readonly Major[],
   timeoutMs: number,
 ): Promise<MajorQuote[]> {
-  if (source === "chainlink") {
-    const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
-    const found = Object.entries(quotes).flatMap(([name, quote]) =>
-      symbols.filter((symbol) => symbol === name).map((symbol) => ({ symbol, ...quote })),
-    );
-    if (found.length === 0) throw new AppError("upstream", "The price feeds are stale");
-    return found;
-  }
-  if (source === "coingecko") {
-    const coins = await askCoins(
-      null,
-      timeoutMs,
-      symbols.map((symbol) => COIN_IDS[symbol]),
-    );
-    return coins.flatMap(({ id, price: usd, observedAt }) =>
-      symbols.filter((symbol) => COIN_IDS[symbol] === id).map((symbol) => ({ symbol, usd, observedAt })),
-    );
-  }
-  const requests = symbols.map(async (symbol) => ({ symbol, ...(await askTrade(null, symbol, timeoutMs)) }));
-  const results = await Promise.allSettled(requests);
-  const found = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const failed = results.find((one) => one.status === "rejected");
-  if (found.length === 0 && failed !== undefined) throw failed.reason;
-  return found;
+  return ASK_SOURCE[source](symbols, timeoutMs);
 }
 
 export type FoundPrice<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };

@@ -18,7 +18,7 @@ import { CHAIN_ID, USDC } from "../lib/money/base";
 import { withUsage } from "../platform/outside/calls";
 import { headTrouble } from "../platform/outside/head";
 import { limitSourceRate } from "../platform/outside/sourceTurns";
-import { NEWS_FEEDS as FEED_SOURCES, SOURCE_NAMES, type PublicSource } from "../figures/publicSources";
+import { PUBLIC_SOURCES, SOURCE_NAMES, type Feed, type PublicSource } from "../figures/publicSources";
 import { findUnopened } from "./rotation";
 import { MINUTE, SECOND } from "../lib/time";
 import { PRICE_FEEDS, getFeedPrice, type FeedName } from "../market/feeds";
@@ -85,11 +85,24 @@ const LOW_GAS_WEI = 1_000_000_000_000_000n;
 /** Nobody's wallet: a quote binds nobody. */
 const TAKER = "0x000000000000000000000000000000000000dEaD";
 
-const publicSource = (source: PublicSource, ask: (ctx: ActionCtx) => Promise<unknown>): Question => ({
+const createFeedRequest = (feed: Feed) => (ctx: ActionCtx) =>
+  askFeed(limitSourceRate(ctx), feed, PATIENCE_MS);
+
+/** The smallest request to each public source. */
+const ASK_SOURCE: Readonly<Record<PublicSource, (ctx: ActionCtx) => Promise<unknown>>> = {
+  coinbase: (ctx) => askTrade(limitSourceRate(ctx), "BTC", PATIENCE_MS),
+  coingecko: (ctx) => askCoins(limitSourceRate(ctx), PATIENCE_MS),
+  hyperliquid: (ctx) => askPerpetuals(limitSourceRate(ctx), PATIENCE_MS),
+  coindesk: createFeedRequest("coindesk"),
+  cointelegraph: createFeedRequest("cointelegraph"),
+  decrypt: createFeedRequest("decrypt"),
+};
+
+const buildSourceQuestion = (source: PublicSource): Question => ({
   subject: SOURCE_NAMES[source],
   see: "Reports say what is missing.",
   ask: async (ctx) => {
-    await ask(ctx);
+    await ASK_SOURCE[source](ctx);
     return null;
   },
 });
@@ -169,12 +182,7 @@ const QUESTIONS: readonly Question[] = [
     see: "Check X402_FACILITATOR_URL.",
     ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
-  publicSource("coinbase", (ctx) => askTrade(limitSourceRate(ctx), "BTC", PATIENCE_MS)),
-  publicSource("coingecko", (ctx) => askCoins(limitSourceRate(ctx), PATIENCE_MS)),
-  publicSource("hyperliquid", (ctx) => askPerpetuals(limitSourceRate(ctx), PATIENCE_MS)),
-  ...FEED_SOURCES.map((feed) =>
-    publicSource(feed, (ctx) => askFeed(limitSourceRate(ctx), feed, PATIENCE_MS)),
-  ),
+  ...PUBLIC_SOURCES.map(buildSourceQuestion),
   { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
 ];
 
