@@ -31,16 +31,16 @@ const vMe = v.object({
   userId: v.string(),
   claimed: v.boolean(),
   addresses: v.array(v.string()),
-  /** Where keys, the chat and posts may send, the oldest first, and from when on. */
+  /** The addresses that orders by key, chat or post may send to, oldest first, and from when on. */
   recipients: v.array(vListed),
   /** What all orders in the owner's name may move in any 24 hours, decimal USD, until `next` holds. */
   dailyUsd: v.string(),
   /** A higher limit, and from when on it holds, which may be over; `null` if the last change was no higher one. */
   next: v.union(v.object({ dailyUsd: v.string(), from: v.number() }), v.null()),
-  /** Since when the account is frozen, and when that ends, which may be over; `null`: it is not, or nobody has ended it. */
+  /** When the freeze began, and when it ends, which may be in the past; `null` without a freeze, or without an end. */
   frozenAt: v.union(v.number(), v.null()),
   thawsAt: v.union(v.number(), v.null()),
-  /** Since when the user's data are being deleted; `null`: they are not, or no longer. */
+  /** When the deletion of the user's data began; `null` while there is none. */
   erasingSince: v.union(v.number(), v.null()),
 });
 
@@ -97,7 +97,7 @@ export const replaceUserId = mutation({
   handler: async (ctx) => replaceAccountId(ctx, (await requireSetter(ctx)).userId),
 });
 
-/** The same, for a caller who may. */
+/** `replaceUserId` for a caller who is known to be allowed to. */
 export async function replaceAccountId(ctx: MutationCtx, userId: string): Promise<{ userId: string }> {
   const before = (await findAccount(ctx, userId))?.name;
   if (before !== undefined) await ctx.db.insert("accounts", { userId: before, name: "" });
@@ -151,7 +151,7 @@ export const freeze = mutation({
   returns: v.null(),
   handler: async (ctx) => {
     const { userId, frozenAt, thawsAt } = await requireUser(ctx);
-    // A thief of the token who uses up its limit keeps nobody from stopping what is not stopped.
+    // The limit on changes applies to a repeated freeze only: a thief who has used it up cannot prevent the first one.
     if (frozenAt !== undefined && thawsAt === undefined) await requireSetter(ctx);
     await freezeAccount(ctx, userId, "login");
     return null;

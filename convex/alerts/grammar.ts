@@ -1,6 +1,7 @@
 import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatBigUsd, formatPercent } from "../lib/text/numbers";
 import { formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
+import { listKeys } from "../lib/objects";
 import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
 import type { Condition, Observation } from "./tables";
@@ -17,6 +18,56 @@ export const FUNDING_HOURS = 8;
 export const MOVED = ["USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"] as const;
 /** Smaller movements are not measured: the floor of `whales/coins`, which endpoints do not import because it contains more. */
 export const LEAST_FLOW_USD = 1_000_000;
+
+export type Kind = Condition["kind"];
+
+type AlertKind = {
+  /** Its line, told to the model that restates a person's words (`reading` has how each is read). */
+  form: string;
+  /** Told to people who do not know how to say it, and to the model. */
+  example: string;
+  /** What is asked for its observations, and how often; `null` where they come without anybody's alert. */
+  demand: { of: "prices" | "rates"; everyMs: number } | null;
+};
+
+/** Prices as often as those of the coins that are always sampled. */
+const PRICES = { of: "prices", everyMs: 5 * MINUTE } as const;
+
+/** The kinds of alerts; what each is compared with and how it is worded are cases of the functions below. */
+export const ALERT_KINDS: Readonly<Record<Kind, AlertKind>> = {
+  price: {
+    form: `"SYMBOL above|below NUMBER" is the price of a coin in USD`,
+    example: "BTC above 100,000",
+    demand: PRICES,
+  },
+  change: {
+    form: `"SYMBOL up|down NUMBER % in N h" a change of its price within N hours, one of ${WINDOWS.join(", ")}`,
+    example: "ETH down 5 % in 24 h",
+    demand: PRICES,
+  },
+  funding: {
+    form: `"SYMBOL funding above|below NUMBER % per N h" a funding rate of ${FUNDED.join(", ")}, per ${FUNDING_HOURS} hours unless the words say per hour, which is 1`,
+    example: "ETH funding above 0.05 % per 8 h",
+    demand: { of: "rates", everyMs: 10 * MINUTE },
+  },
+  flow: {
+    form: `"inflow|outflow of SYMBOL over NUMBER" one movement of ${MOVED.join(", ")} into or out of an exchange, in USD`,
+    example: "inflow of USDC over 10M",
+    demand: null,
+  },
+  digest: {
+    form: `"digest at HH:MM ZONE" a summary every day, in 24 hours, with an IANA zone where the words name a place or a zone, otherwise UTC`,
+    example: "digest at 07:30 Europe/Berlin",
+    demand: null,
+  },
+};
+
+const EXAMPLES = listKeys(ALERT_KINDS).map((kind) => ALERT_KINDS[kind].example);
+
+export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
+
+/** The answer to words that cannot be read. */
+export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
 /** Whether the platform knows a zone of this name. Short forms mean several, and the signs of `Etc/GMT+2` are inverted. */
 export function isTimeZone(name: string): boolean {
@@ -66,7 +117,7 @@ export function toWatch(condition: Condition): Watch {
 
 /** A subject's parts; only a change has hours, and only a flow a direction. */
 export type Subject = {
-  kind: "price" | "change" | "funding" | "flow";
+  kind: Exclude<Kind, "digest">;
   token: string;
   windowHours: number;
   direction: "in" | "out";
@@ -75,8 +126,8 @@ export type Subject = {
 /** Reads what `toWatch` wrote, except for the clock. */
 export function parseSubject(text: string): Subject {
   const [written, token = "", rest = ""] = text.split(":");
-  const kind = (["price", "change", "funding", "flow"] as const).find((one) => one === written);
-  if (kind === undefined) throw new Error(`${text} is not a subject of an alert`);
+  const kind = listKeys(ALERT_KINDS).find((one) => one === written);
+  if (kind === undefined || kind === "digest") throw new Error(`${text} is not a subject of an alert`);
   return { kind, token, windowHours: Number(rest), direction: rest === "in" ? "in" : "out" };
 }
 
@@ -120,19 +171,6 @@ export function getNextTime(time: string, timeZone: string, after: number): numb
     if (at > after) return at;
   }
 }
-
-export const EXAMPLES = [
-  "BTC above 100,000",
-  "ETH down 5 % in 24 h",
-  "ETH funding above 0.05 % per 8 h",
-  "inflow of USDC over 10M",
-  "digest at 07:30 Europe/Berlin",
-] as const;
-
-export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
-
-/** The answer to words that cannot be read. */
-export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
 /** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
 export function formatCondition(condition: Condition, dollar: "" | "$" = ""): string {

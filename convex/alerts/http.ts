@@ -129,7 +129,7 @@ const list: MountedEndpoint = defineEndpoint({
 });
 
 /** An endpoint that changes one alert. */
-const changing = (
+const defineAlertChange = (
   path: "/alerts/confirm" | "/alerts/off",
   texts: Record<"summary" | "description", string>,
   change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
@@ -149,7 +149,7 @@ const changing = (
     handler: async (ctx, input) => ({ alert: toPublicAlert(await change(ctx, input)) }),
   });
 
-const accept = changing(
+const accept = defineAlertChange(
   "/alerts/confirm",
   {
     summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
@@ -159,7 +159,7 @@ const accept = changing(
   (ctx, input) => ctx.runMutation(internal.alerts.model.accept, input),
 );
 
-const end = changing(
+const end = defineAlertChange(
   "/alerts/off",
   {
     summary: "Switches an alert off, or drops a proposal.",

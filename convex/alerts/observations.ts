@@ -11,7 +11,7 @@ import { vCondition, vObservation, type Observation } from "./tables";
  * learned of them.
  */
 
-/** The most samples of the hour for which an observation counts as the latest: they are at least a minute apart. */
+/** An observation is the latest for an hour; an hour has at most this many samples, at least a minute apart. */
 const HOUR_ROWS = 62;
 /** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
 const EARLIER_ROWS = 10_000;
@@ -22,7 +22,7 @@ const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 /** Observations, earliest first; up to `at` (epoch ms) all are included, and after it there may be `more`. */
 export type ObservationPage = { observations: Observation[]; at: number; more: boolean };
 
-/** The observations after a moment (epoch ms), from `limit` rows at most. */
+/** The observations of a subject after a moment (epoch ms), from `limit` rows at most. */
 export async function listObservationsAfter(
   ctx: QueryCtx,
   text: string,
@@ -33,8 +33,9 @@ export async function listObservationsAfter(
   switch (subject.kind) {
     case "price":
     case "change": {
-      const rows = await samplesAfter(ctx, subject.token, { after, until: Infinity, limit });
-      const values = subject.kind === "price" ? rows.map(priceIn) : await changes(ctx, subject, rows);
+      const rows = await listSamples(ctx, subject.token, { after, until: Infinity, limit });
+      const values =
+        subject.kind === "price" ? rows.map(toPriceObservation) : await computeChanges(ctx, subject, rows);
       const at = Math.max(after, rows.at(-1)?.takenAt ?? 0);
       return { observations: removeMissing(values), at, more: rows.length === limit };
     }
@@ -45,7 +46,7 @@ export async function listObservationsAfter(
         .take(limit);
       const news = rows.filter(({ collectedAt }) => collectedAt > after);
       const at = Math.max(after, ...news.map(({ collectedAt }) => collectedAt));
-      const rates = news.map((row) => rateIn(row, subject.token));
+      const rates = news.map((row) => toRateObservation(row, subject.token));
       return { observations: removeMissing(rates), at, more: rows.length === limit };
     }
     case "flow": {
@@ -60,7 +61,11 @@ export async function listObservationsAfter(
       const whole = rows.filter(({ detectedAt }) => detectedAt < end);
       const taken = whole.length === 0 ? rows : whole;
       const at = Math.max(after, taken.at(-1)?.detectedAt ?? 0);
-      return { observations: removeMissing(taken.map(movementIn)), at, more: rows.length === limit };
+      return {
+        observations: removeMissing(taken.map(toMovementObservation)),
+        at,
+        more: rows.length === limit,
+      };
     }
   }
 }
@@ -83,7 +88,7 @@ export async function findLastObservation(
 type Sample = Doc<"priceSamples">;
 
 /** A token's samples that were taken later than `after` and not later than `until` (epoch ms), oldest first. */
-function samplesAfter(
+function listSamples(
   ctx: QueryCtx,
   token: string,
   { after, until, limit }: { after: number; until: number; limit: number },
@@ -94,13 +99,15 @@ function samplesAfter(
     .take(limit);
 }
 
-/** Prices that only a model gave do not count. */
-function priceIn({ takenAt: at, observedAt, priceUsd: value, source }: Sample): Observation | null {
+function toPriceObservation({ takenAt: at, observedAt, priceUsd: value, source }: Sample): Observation {
   return { at, observedAt, value, source };
 }
 
-/** In percent, each from the last price before its hours: one range of earlier samples, as wide as that of the samples. */
-async function changes(
+/**
+ * The change in percent that each sample shows, against the last price before its window; `null` where there is none. The
+ * earlier prices are read as one range, as wide as that of the samples.
+ */
+async function computeChanges(
   ctx: QueryCtx,
   { token, windowHours }: Subject,
   rows: readonly Sample[],
@@ -115,25 +122,25 @@ async function changes(
     until: last.takenAt - windowMs,
     limit: EARLIER_ROWS,
   };
-  const earlier = await samplesAfter(ctx, token, range);
+  const earlier = await listSamples(ctx, token, range);
   let next = 0;
   return rows.map((row) => {
-    const one = priceIn(row);
+    const one = toPriceObservation(row);
     const then = row.takenAt - windowMs;
     while ((earlier[next]?.takenAt ?? Infinity) <= then) next++;
     const before = earlier[next - 1];
-    if (one === null || before === undefined || before.takenAt < then - slackMs) return null;
+    if (before === undefined || before.takenAt < then - slackMs) return null;
     return { ...one, value: (one.value / before.priceUsd - 1) * 100 };
   });
 }
 
-function rateIn(row: Doc<"facts">, token: string): Observation | null {
+function toRateObservation(row: Doc<"facts">, token: string): Observation | null {
   const fact = decodeFacts(row).find(({ subject, kind }) => subject === token && kind === "funding");
   if (typeof fact?.value !== "number") return null;
   return { at: row.collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
 }
 
-function movementIn(row: Doc<"whaleAlerts">): Observation | null {
+function toMovementObservation(row: Doc<"whaleAlerts">): Observation | null {
   const { detectedAt: at, occurredAt, amount: value, txHash = "", movement } = row;
   if (movement === undefined || occurredAt === undefined) return null;
   return { at, observedAt: occurredAt, value, source: `https://basescan.org/tx/${txHash}` };
@@ -159,7 +166,7 @@ const vDrawn = v.object({
 });
 export type DrawnHistory = Infer<typeof vDrawn>;
 
-/** @returns `null` for no alert, and for one without a level. */
+/** The history for an alert's picture; `null` if there is no such alert, or it has no level. */
 export const getDrawnAlert = internalQuery({
   args: { alertId: v.string(), now: v.number() },
   returns: v.union(vDrawn, v.null()),

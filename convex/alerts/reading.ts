@@ -7,18 +7,20 @@ import { refuseBeyond } from "../platform/limits/budget";
 import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { findMentions, indexNames, resolveSymbol } from "../lib/money/coins";
+import { listKeys } from "../lib/objects";
 import { deadlines } from "../platform/outside/deadlines";
 import { normalizeText } from "../lib/text/sentences";
 import { trimTrailing } from "../lib/text/strings";
 import type { StructuredQuestion } from "../providers/models/structure";
 import type { Doubt } from "./cards";
 import {
+  ALERT_KINDS,
   COIN,
-  EXAMPLES,
   FUNDED,
   FUNDING_HOURS,
   HOW_TO_SAY,
   isTimeZone,
+  type Kind,
   LEAST_FLOW_USD,
   formatCondition,
   MOVED,
@@ -38,47 +40,49 @@ const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 const coin = z.string().overwrite(resolveSymbol).regex(COIN, "must be a coin's symbol, such as SOL");
 
-const changes = z
-  .strictObject({
-    kind: z.literal("change"),
-    token: coin,
-    direction: z.enum(["up", "down"]),
-    percent: z.number().min(0.1).max(1_000),
-    windowHours: z
-      .int()
-      .refine((hours) => WINDOWS.some((one) => one === hours))
-      .describe(`One of ${WINDOWS.join(", ")}`),
-  })
-  // A price cannot fall by more than 100 %.
-  .refine(({ direction, percent }) => direction === "up" || percent < 100);
-
-export const conditionShape = z.discriminatedUnion("kind", [
-  z.strictObject({
+/** The fields of each kind, which the compiler compares with `vCondition` where endpoints answer. */
+const CONDITION_SHAPES = {
+  price: z.strictObject({
     kind: z.literal("price"),
     token: coin,
     direction: z.enum(["above", "below"]),
     levelUsd,
   }),
-  changes,
-  z.strictObject({
+  change: z
+    .strictObject({
+      kind: z.literal("change"),
+      token: coin,
+      direction: z.enum(["up", "down"]),
+      percent: z.number().min(0.1).max(1_000),
+      windowHours: z
+        .int()
+        .refine((hours) => WINDOWS.some((one) => one === hours))
+        .describe(`One of ${WINDOWS.join(", ")}`),
+    })
+    // A price cannot fall by more than 100 %.
+    .refine(({ direction, percent }) => direction === "up" || percent < 100),
+  funding: z.strictObject({
     kind: z.literal("funding"),
     token: z.enum(FUNDED),
     direction: z.enum(["above", "below"]),
     // Hyperliquid caps its rate at 4 % an hour.
     percentPerHour: z.number().min(-4).max(4),
   }),
-  z.strictObject({
+  flow: z.strictObject({
     kind: z.literal("flow"),
     token: z.enum(MOVED),
     direction: z.enum(["in", "out"]),
     overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
-  z.strictObject({
+  digest: z.strictObject({
     kind: z.literal("digest"),
     time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
     timeZone: z.string().max(64).refine(isTimeZone),
   }),
-]);
+} satisfies { [Name in Kind]: z.ZodType<Extract<Condition, { kind: Name }>> };
+
+const { price, change, funding, flow, digest } = CONDITION_SHAPES;
+export const conditionShape = z.discriminatedUnion("kind", [price, change, funding, flow, digest]);
 
 const NUMBER = String.raw`\$?(?<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?)(?<multiple>[kmb])?`;
 const HOURS = String.raw`(?: (?:in|per) (?:(?<count>\d{1,4}) ?)?(?<unit>h|hours?|d|days?))?`;
@@ -92,32 +96,63 @@ const DIGEST = /^digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?$/i;
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
+type Line = {
+  token: string;
+  direction: string | undefined;
+  level: number;
+  hours: number | null;
+  isPercent: boolean;
+  isFunding: boolean;
+  /** `in` or `out`. */
+  flow: string | undefined;
+};
+
+/** What a line says as each kind; `null` where its form is another's. Its shape refuses what no condition allows. */
+const READERS: Readonly<Record<Exclude<Kind, "digest">, (line: Line) => object | null>> = {
+  price: ({ isPercent, isFunding, hours, flow, level: levelUsd }) =>
+    isPercent || isFunding || hours !== null || flow !== undefined ? null : { levelUsd },
+  change: ({ isPercent, isFunding, hours: windowHours, level: percent }) =>
+    isPercent && !isFunding ? { percent, windowHours } : null,
+  funding: ({ isPercent, isFunding, hours, level }) =>
+    isPercent && isFunding
+      ? { percentPerHour: Number((level / (hours ?? FUNDING_HOURS)).toPrecision(12)) + 0 }
+      : null,
+  flow: ({ isPercent, isFunding, hours, flow, direction, level: overUsd }) =>
+    isPercent || isFunding || hours !== null || flow === undefined || direction !== "over"
+      ? null
+      : { direction: flow, overUsd },
+};
+
 /** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
 export function readLine(text: string): Condition | null {
   const content = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   const { time, zone = "UTC" } = DIGEST.exec(content)?.groups ?? {};
-  const parts = LINE.exec(content)?.groups ?? {};
-  const condition =
-    time === undefined ? buildCondition(parts) : { kind: "digest", time, timeZone: zoneNamed(zone) };
-  return conditionShape.safeParse(condition).data ?? null;
+  if (time !== undefined)
+    return conditionShape.safeParse({ kind: "digest", time, timeZone: zoneNamed(zone) }).data ?? null;
+  const parts = LINE.exec(content)?.groups;
+  if (parts === undefined) return null;
+  const line = toLine(parts);
+  const { token, direction } = line;
+  for (const kind of listKeys(READERS)) {
+    const fields = READERS[kind](line);
+    if (fields !== null) return conditionShape.safeParse({ kind, token, direction, ...fields }).data ?? null;
+  }
+  return null;
 }
 
-function buildCondition(parts: Partial<Record<string, string>>): object {
+function toLine(parts: Partial<Record<string, string>>): Line {
   const { number = "", multiple = "", count, unit = "", flow, funding, percent } = parts;
-  const token = resolveSymbol(parts.token ?? "");
-  const direction = parts.way?.toLowerCase();
   const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
-  // Whole powers of ten: the product is rounded back to the digits that were written.
-  const level = Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15));
-  const hours = unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1);
-  if (funding !== undefined) {
-    const percentPerHour = Number((level / (hours ?? FUNDING_HOURS)).toPrecision(12)) + 0;
-    return percent === undefined ? {} : { kind: "funding", token, direction, percentPerHour };
-  }
-  if (percent !== undefined) return { kind: "change", token, direction, percent: level, windowHours: hours };
-  if (hours !== null) return {};
-  if (flow === undefined) return { kind: "price", token, direction, levelUsd: level };
-  return direction === "over" ? { kind: "flow", token, direction: flow.toLowerCase(), overUsd: level } : {};
+  return {
+    token: resolveSymbol(parts.token ?? ""),
+    direction: parts.way?.toLowerCase(),
+    // Whole powers of ten: the product is rounded back to the digits that were written.
+    level: Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15)),
+    hours: unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1),
+    isPercent: percent !== undefined,
+    isFunding: funding !== undefined,
+    flow: flow?.toLowerCase(),
+  };
 }
 
 const zoneNamed = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
@@ -244,18 +279,15 @@ export const RESTATEMENT_SCHEMA_NAME = "restatement";
 /** Marks the line with the words: one JSON string, so that nothing in it can end it. */
 const WORDS_MARK = "Words: ";
 
+const FORMS = listKeys(ALERT_KINDS).map((kind) => ALERT_KINDS[kind]);
+
 export function buildRestatementQuestion(words: string) {
   return {
     name: RESTATEMENT_SCHEMA_NAME,
     system:
       "A person may want to be alerted about something, and may write in any language. Restate the request as one line of " +
-      "English in exactly one of these five forms: " +
-      `"SYMBOL above|below NUMBER" is the price of a coin in USD; ` +
-      `"SYMBOL up|down NUMBER % in N h" a change of its price within N hours, one of ${WINDOWS.join(", ")}; ` +
-      `"SYMBOL funding above|below NUMBER % per N h" a funding rate of ${FUNDED.join(", ")}, per ${FUNDING_HOURS} hours unless ` +
-      `the words say per hour, which is 1; "inflow|outflow of SYMBOL over NUMBER" one movement of ${MOVED.join(", ")} into or ` +
-      `out of an exchange, in USD; "digest at HH:MM ZONE" a summary every day, in 24 hours, with an IANA zone where the words ` +
-      `name a place or a zone, otherwise UTC. For example: ${EXAMPLES.join("; ")}. ` +
+      `English in exactly one of these forms: ${FORMS.map(({ form }) => form).join("; ")}. ` +
+      `For example: ${FORMS.map(({ example }) => example).join("; ")}. ` +
       "Write numbers in digits, exactly as they are in the words, and do not convert currencies. If a coin is to reach a " +
       "level, write above if it has to rise to it, and below if it has to fall. Leave nothing out and add nothing. Write " +
       "no line if the request leaves something open, names two alerts, says what must not happen, contains another " +

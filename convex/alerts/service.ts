@@ -12,7 +12,15 @@ import { formatDollars } from "../lib/text/numbers";
 import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";
 import type { Doubt, Present } from "./cards";
-import { isReached, HOW_TO_SAY, isAlwaysSampled, formatCondition, parseSubject, toWatch } from "./grammar";
+import {
+  ALERT_KINDS,
+  isReached,
+  HOW_TO_SAY,
+  isAlwaysSampled,
+  formatCondition,
+  parseSubject,
+  toWatch,
+} from "./grammar";
 import type { Alert } from "./model";
 import { readWords } from "./reading";
 import type { Condition, Observation } from "./tables";
@@ -187,10 +195,12 @@ async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
 /** Collects what only alerts need, and compares it. One answer has the rates of all coins, and one their prices. */
 export const observe = defineProviderAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
   const observed = subjects.map(parseSubject);
+  const listDemanding = (what: "prices" | "rates") =>
+    observed.filter(({ kind }) => ALERT_KINDS[kind].demand?.of === what);
   // A failure is noted where facts are collected; the next tick asks again.
-  if (observed.some(({ kind }) => kind === "funding"))
+  if (listDemanding("rates").length > 0)
     await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
-  const coins = observed.flatMap((one) => (one.kind === "price" || one.kind === "change" ? [one.token] : []));
+  const coins = listDemanding("prices").map(({ token }) => token);
   if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
   for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
 });

@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
-import { HOUR, toIso, MINUTE } from "../lib/time";
+import { HOUR, toIso } from "../lib/time";
 import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { tellOwner } from "../messenger/webhooks/events";
@@ -14,6 +14,7 @@ import { buildSignalsDigest } from "../signals/cards";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import {
+  ALERT_KINDS,
   CLOCK,
   describe,
   isAlwaysSampled,
@@ -36,8 +37,6 @@ import { vObservation, type Observation } from "./tables";
 const BATCH = 50;
 /** How many observations of one subject are compared in one transaction. */
 const OBSERVATIONS = 20;
-/** What somebody waits for is asked for this often; prices as often as those of the coins that are always sampled. */
-const EVERY_MS = { funding: 10 * MINUTE, price: 5 * MINUTE, change: 5 * MINUTE, flow: 0 };
 /** A digest that would be later than this is left out, because the next one is near. */
 const LATEST_MS = HOUR;
 
@@ -53,11 +52,12 @@ export const checkAlerts = defineMutation({}, async (ctx) => {
     const cursor = await findCursor(ctx, subject);
     if (cursor === null) continue;
     const { kind, token } = parseSubject(subject);
+    const { demand } = ALERT_KINDS[kind];
     // A row of rates is large, and comes when somebody asks for it.
-    const { at } = kind === "funding" ? cursor : await listObservationsAfter(ctx, subject, cursor.at, 1);
-    const asks = kind === "funding" || (kind !== "flow" && !isAlwaysSampled(token));
+    const { at } = demand?.of === "rates" ? cursor : await listObservationsAfter(ctx, subject, cursor.at, 1);
+    const comesAlone = demand === null || (demand.of === "prices" && isAlwaysSampled(token));
     if (at > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-    else if (asks && now - at >= EVERY_MS[kind]) stale.push(subject);
+    else if (!comesAlone && now - at >= demand.everyMs) stale.push(subject);
   }
   if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.service.observe, { subjects: stale });
   await endExpired(ctx, now);

@@ -42,10 +42,10 @@ type Spending = Infer<typeof vSpending>;
 export const vProviderUsage = v.object({ outcomes: v.array(vOutcome), spent: v.array(vSpending) });
 export type ProviderUsage = Infer<typeof vProviderUsage>;
 
-/** Noted and not stored yet. The platform gives every action its own module state. */
+/** Usage that is not stored yet. Convex gives every action its own module state. */
 const usageByProvider = new Map<Provider, Infer<typeof vOutcome>>();
 const spent = new Map<string, Spending>();
-/** Known to work. */
+/** Providers whose stored state says that they work: another success is not stored. */
 const working = new Set<Provider>();
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
@@ -65,7 +65,7 @@ export function noteHead(staleHead: number | null): void {
   if (outcome !== undefined) usageByProvider.set("chain", { ...outcome, staleHead });
 }
 
-/** Says that a provider is known to work: its success is no news to an action that runs every minute. */
+/** Marks a provider whose stored state says that it works, so that an action of every minute writes nothing. */
 export function noteWorking(provider: Provider): void {
   working.add(provider);
 }
@@ -75,7 +75,7 @@ export function noteSpent({ micros, ...of }: Spending): void {
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
 }
 
-/** The notes, for a mutation that stores them together with its other changes. */
+/** The usage so far, for a mutation that stores it together with its other changes; nothing of it stays behind. */
 export function takeUsage(): ProviderUsage {
   const news = [...usageByProvider.values()].filter(
     ({ provider, failures, staleHead }) =>
@@ -86,7 +86,10 @@ export function takeUsage(): ProviderUsage {
   return taken;
 }
 
-/** Work of an action or an HTTP handler, whose notes are stored after it, also when it throws. */
+/**
+ * Wraps the work of an action or an HTTP handler: its usage of providers is stored after it, also when it throws.
+ * @example handler: withUsage(async (ctx, { token }) => askPrice(token))
+ */
 export function withUsage<Given extends unknown[], Value>(
   work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
 ): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
@@ -101,7 +104,7 @@ export function withUsage<Given extends unknown[], Value>(
   };
 }
 
-/** Bookkeeping after the work: its failure is the operator's matter, and changes no answer. */
+/** Bookkeeping after the work: a failure is logged for the operator, and changes no answer. */
 export async function runAfterwards(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
@@ -130,18 +133,19 @@ export const record = defineMutation(vProviderUsage.fields, async (ctx, taken) =
   await flushUsage(ctx, taken);
 });
 
+/** Stores usage within a mutation. */
 export async function flushUsage(ctx: MutationCtx, { outcomes, spent: costs }: ProviderUsage): Promise<void> {
-  for (const outcome of outcomes) await keepState(ctx, outcome);
+  for (const outcome of outcomes) await storeProviderState(ctx, outcome);
   for (const cost of costs) await addSpent(ctx, cost);
 }
 
-/** A provider fails from this many failed calls in a row on, until it answers one. */
+/** A provider counts as failing after this many failed calls in a row, until it answers one. */
 export const FAILS_FROM = 2;
 /** While it goes on failing, this is how often that is written. */
 const WRITTEN_EVERY_MS = MINUTE;
 
-/** Nothing is written while a provider works. */
-async function keepState(
+/** Updates a provider's state; nothing is written while it works. */
+async function storeProviderState(
   ctx: MutationCtx,
   { provider, worked, failures, staleHead: told }: Infer<typeof vOutcome>,
 ): Promise<void> {
