@@ -96,11 +96,13 @@ export const wallets: Row[] = [
   {
     id: "no-keys",
     says: "Private keys are never returned by any endpoint",
-    check: async ({ post, user }) => {
+    check: async ({ post, fresh }) => {
+      // A wallet of somebody's may hold money, and the order would move it.
+      const userId = fresh();
       const told = [
-        await post("/mcp/defi/connect", { userId: user }),
-        await post("/mcp/wallet/create", { userId: user }),
-        await post("/mcp/defi/send", { userId: user, toAddress: nobody(), token: "ETH", amount: "1" }),
+        await post("/mcp/defi/connect", { userId }),
+        await post("/mcp/wallet/create", { userId }),
+        await post("/mcp/defi/send", { userId, toAddress: nobody(), token: "ETH", amount: "1" }),
       ];
       for (const { text } of told)
         require(!/[0-9a-f]{64}/i.test(text) && !/privateKey|mnemonic|seed/i.test(text), text);
