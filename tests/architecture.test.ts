@@ -141,6 +141,14 @@ describe("the house", () => {
       expect(upward(moduleOf("lib/planted.ts", planted))).toHaveLength(1);
   });
 
+  test("ARCHITECTURE.md draws these floors, and no other", async () => {
+    const page = await readFile(path.join(directory, "../ARCHITECTURE.md"), "utf8");
+    const drawn = Array.from(page.matchAll(/^ ?\d+ {2}([a-z]+(?: {2}[a-z]+)*) {3,}/gm), ([, rooms = ""]) =>
+      rooms.split(/ +/),
+    );
+    expect(drawn.reverse()).toEqual(FLOORS);
+  });
+
   test("no file comes back to itself, by types neither", () => {
     const knows = (all: readonly Module[]) =>
       new Map(all.map(({ path, imports }) => [path, new Set(imports)]));

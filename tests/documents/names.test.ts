@@ -29,6 +29,24 @@ test.for(PAGES)("%s names scripts and files that exist", (page) => {
   expect(named.filter((file) => !existsSync(file))).toEqual([]);
 });
 
+/** `wallets/orders/placing.placeOrder`, `lib/env`, `pages/home.tsx`: a module or a folder of convex/, and a name in it. */
+const MODULE = /`((?:\w+\/)+\w+)(?:\.(?!tsx?`)(\w+))?(?:\.tsx?)?`/g;
+
+test("ARCHITECTURE.md names modules and functions that exist", () => {
+  const found = [...readPage("ARCHITECTURE.md").matchAll(MODULE)].filter(
+    ([, path = ""]) => !/^(?:scripts|tests|docs|convex)\//.test(path),
+  );
+  expect(found.length).toBeGreaterThan(40);
+  const missing = found.filter(([, path = "", name]) => {
+    const file = [`convex/${path}.ts`, `convex/${path}.tsx`].find((one) => existsSync(one));
+    if (name === undefined) return file === undefined && !existsSync(`convex/${path}`);
+    return (
+      file === undefined || !new RegExp(`(?:function|const) ${name}\\b`).test(readFileSync(file, "utf8"))
+    );
+  });
+  expect(missing.map(([all]) => all)).toEqual([]);
+});
+
 /** `orders/steps.ts mined, astray (another block decides)`: a file beside the page, and names that it declares. */
 const REFERENCE = /([\w/]+\.ts) ((?:\w+)(?:, \w+(?![\w/]*\.ts))*)/g;
 

@@ -4,8 +4,9 @@ import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import packageFile from "../../package.json";
-import { endpoints, endpointsByDomain } from "../../convex/endpoints";
+import { domains, endpoints, endpointsByDomain } from "../../convex/endpoints";
 import http from "../../convex/http";
+import { about } from "../../convex/pages/reference/about";
 import { TEXTS } from "../../convex/pages/reference/bytes";
 import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../scripts/reference/types";
@@ -32,9 +33,10 @@ describe("the API document", () => {
     expect(document.info).toMatchObject({
       version: packageFile.version,
       contact: { name: expect.any(String), url: `${document.servers[0]?.url}/docs` },
-      license: { name: expect.any(String), identifier: expect.stringMatching(/^LicenseRef-/) },
+      license: { name: expect.any(String), identifier: packageFile.license },
     });
     expect((await app.get("/health")).body.version).toBe(packageFile.version);
+    expect(Object.keys(about.tags).sort()).toEqual(Object.keys(domains).sort());
   });
 
   test.each(["/openapi.json", "/docs/signals"])(

@@ -13,17 +13,16 @@ export const about = {
       'A failure is `{"error": "what was wrong"}` with the status that fits. An unknown path is 404; another method is 405, with the allowed ones in `Allow`. Every answer comes within 28 seconds and has its own `X-Request-Id`: tell it when something went wrong.',
       "What costs the service something is counted per user and per network address: 30 requests of one address may wait at the same time, and 120 a minute may cost something. A 429 says whose limit it is and what is used up, and `Retry-After` when to come back. What the providers may cost the service in a day is bounded, too: one user or address has a fifth of the day's budget, and all callers together three fifths. A cached answer counts against nothing, and whoever asks for work that is under way joins it.",
     ].join("\n\n"),
-    license: { name: "All rights reserved", identifier: "LicenseRef-UNLICENSED" },
+    license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
   },
   /** By the tag's name, in the list of domains. */
   tags: {
     pages:
       "For people: HTML without scripts, whatever is accepted. A failure of any GET but 402 is a page, too, for browsers: callers that send `Sec-Fetch-Mode: navigate`, or accept `application/xhtml+xml`.",
-    market: "Live prices, trending coins, and figures of single tokens.",
+    market: "Live prices and their history, trending coins, and figures of single tokens.",
     chat: "Agents that answer with the live market in view.",
     research: "Reports at once, and 8-hour shifts that report as they go.",
     signals: "Daily trading signals for BTC and ETH, and how they turned out.",
-    prices: "Measured prices, and the service's own history of them.",
     whales: "Large transfers and exchange flows.",
     alerts:
       "What users want to be alerted to: prices, funding rates, whales, digests; by the bot, and by signed webhooks.",
