@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
+import { ALERT_KINDS, LEAST_FLOW_USD } from "../../convex/alerts/grammar";
 import { readLine } from "../../convex/alerts/reading";
 import { findDifference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
 import type { Fact } from "../../convex/figures/facts";
@@ -45,6 +45,11 @@ describe("a hundred phrasings in ten languages", () => {
     expect(percents.filter(([words, line]) => isTaken(words, tenfold(line)))).toEqual([]);
     const priced = ALL.filter(([, line]) => !line.startsWith("digest"));
     expect(priced.filter(([words, line]) => isTaken(words, coin(line)))).toEqual([]);
+  });
+
+  test("include an example of each kind, which is read as that kind", () => {
+    for (const [kind, { example }] of Object.entries(ALERT_KINDS))
+      expect([example, readLine(example)?.kind]).toEqual([example, kind]);
   });
 
   test("may name every movement that is measured, and no smaller one", () => {
