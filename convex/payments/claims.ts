@@ -1,5 +1,7 @@
+import type { WithoutSystemFields } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
+import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { isIdentified } from "../identity/access";
 import { defineMutation } from "../platform/changes";
@@ -87,29 +89,48 @@ function lookSubject({ proof, shown }: Given): string {
   return `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
 }
 
-/** Whether a payer is owed a report for the same order: then a new proof of theirs joins that claim. */
+/** Whether a payer has a claim for the same order: then a new proof of theirs joins it. */
 export const isOwed = internalQuery({
   args: { payer: v.string(), order: vReportOrder },
   returns: v.boolean(),
   handler: async (ctx, { payer, order }) => (await owedTo(ctx, payer, order)) !== null,
 });
 
-/**
- * A payer's good authorization joins their claim whose report is owed, and is never executed: its nonce has a row for
- * ever. @returns `null` if the report has been given meanwhile.
- */
+/** Joins a payer's good authorization to their claim for the same order. @returns `null` if there is none by now. */
 export const joinOwed = internalMutation({
-  args: { authorization: vPaymentAuthorization, order: vReportOrder, shown: v.string() },
+  args: { ...vGiven, authorization: vPaymentAuthorization },
   returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, { authorization, order, shown }): Promise<Claimed | null> => {
-    const [key, payer] = [toPaymentKey(authorization), authorization.from];
-    const owed = await owedTo(ctx, payer, order);
-    if (owed === null || (await findClaimByPayment(ctx, authorization)) !== null) return null;
-    const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
-    await ctx.db.insert("paymentClaims", { ...made, state: "joined" });
-    return joinClaim(ctx, owed);
-  },
+  handler: async (ctx, { authorization, ...given }): Promise<Claimed | null> =>
+    (await findJoinedClaim(ctx, given)) ?? joinEarlierClaim(ctx, given, authorization),
 });
+
+/**
+ * A payer's good authorization joins their earlier claim for the same order, and is not executed: a client that got no
+ * answer signs anew. Its nonce has a row for ever.
+ */
+async function joinEarlierClaim(
+  ctx: MutationCtx,
+  { order, shown }: Given,
+  authorization: PaymentAuthorization,
+): Promise<Claimed | null> {
+  const [key, payer] = [toPaymentKey(authorization), authorization.from];
+  const owed = await owedTo(ctx, payer, order);
+  if (owed === null) return null;
+  const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
+  await putClaim(ctx, { ...made, state: "joined" });
+  return joinClaim(ctx, owed);
+}
+
+/** Writes a signed payment's claim, over the one that was refused. */
+async function putClaim(
+  ctx: MutationCtx,
+  claim: WithoutSystemFields<Doc<"paymentClaims">> & { authorization: PaymentAuthorization },
+): Promise<Id<"paymentClaims">> {
+  const row = await findClaimByPayment(ctx, claim.authorization);
+  if (row === null) return ctx.db.insert("paymentClaims", claim);
+  await ctx.db.replace("paymentClaims", row._id, claim);
+  return row._id;
+}
 
 /**
  * Joins a proof's claim, or makes it.
@@ -126,7 +147,8 @@ export const claimPayment = internalMutation({
     const { proof } = given;
     return proof.kind === "hash"
       ? ALREADY_USED
-      : claimSigned(ctx, given, proof.authorization, BigInt(seen.balance));
+      : ((await joinEarlierClaim(ctx, given, proof.authorization)) ??
+          claimSigned(ctx, given, proof.authorization, BigInt(seen.balance)));
   },
 });
 
@@ -136,9 +158,10 @@ async function findJoinedClaim(
 ): Promise<Claimed | null> {
   if (proof.kind === "authorization") {
     const row = await findClaimByPayment(ctx, proof.authorization);
-    if (row === null || row.state === "refused") return null;
-    if (row.shown !== shown) return ALREADY_USED;
-    return joinClaim(ctx, row.joins === undefined ? row : await requireClaim(ctx, row.joins));
+    const claim = row?.joins === undefined ? row : await requireClaim(ctx, row.joins);
+    // Nothing was moved: the proof, and what has joined it, may be shown again.
+    if (row === null || claim === null || claim.state === "refused") return null;
+    return row.shown === shown ? joinClaim(ctx, claim) : ALREADY_USED;
   }
   const rows = await queryBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
   // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
@@ -194,11 +217,8 @@ async function claimSigned(
       { retryAfterMs: 5 * SECOND },
     );
   }
-  const row = await findClaimByPayment(ctx, authorization);
   const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
-  const fresh = { ...made, state: "settling" as const };
-  if (row !== null) await ctx.db.replace("paymentClaims", row._id, fresh);
-  const claimId = row?._id ?? (await ctx.db.insert("paymentClaims", fresh));
+  const claimId = await putClaim(ctx, { ...made, state: "settling" });
   await startSettling(ctx, claimId);
   return { kind: "claim", claimId, shown };
 }

@@ -81,13 +81,13 @@ export function queryClaims(ctx: QueryCtx, payer: string, state: Row["state"]) {
   return queryByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
-/** A payer's claim for the same order whose report nobody has had yet; `null` if there is none. */
+/** A payer's claim for the same order, settled or on its way, whose report nobody has had yet; `null` if there is none. */
 export async function owedTo(
   ctx: QueryCtx,
   payer: string,
   { focus, userId }: ReportOrder,
 ): Promise<Row | null> {
-  for (const state of ["paid", "delivered"] as const) {
+  for (const state of ["paid", "delivered", "settling"] as const) {
     const rows = await queryClaims(ctx, payer, state).order("desc").take(SEARCHED);
     const isOwed = (one: Row) => one.answeredAt === undefined && one.order.focus === focus;
     const owed = rows.find((one) => isOwed(one) && one.order.userId === userId);

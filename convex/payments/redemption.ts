@@ -86,10 +86,10 @@ async function lookAtSigned(
       "This service does not execute signed payments: pay first and send the transaction's hash",
     );
   }
-  const { order, shown } = wanted;
+  const { order } = wanted;
   const isOwed = await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order });
   if (isOwed && (await isGood(authorization))) {
-    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { authorization, order, shown });
+    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { ...wanted, authorization });
     if (joined !== null) return joined;
   }
   const seen = await tryAuthorization(authorization, getServiceAddress("relayer"));

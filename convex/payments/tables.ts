@@ -120,7 +120,7 @@ export const paymentTables = {
     /**
      * `settling`: a signed payment is being executed. `paid`: its report is being written, or waits for its payer to ask
      * again. `refused`: the signed payment could not be executed, and nothing was moved. `joined`: it is never executed,
-     * because an earlier payment for the same order is owed its report.
+     * because an earlier payment for the same order is on its way, or owed its report, and was not refused.
      */
     state: literals("settling", "paid", "delivered", "refused", "joined"),
     /** That payment's claim. */

@@ -85,6 +85,41 @@ describe("a signed payment", () => {
     expect((await buy(app, headers[1] ?? {}, { userId: "bob" })).body.reason).toBe("insufficient_funds");
   });
 
+  test("that its payer signs anew while it is on its way is one payment; after a refusal the next is carried out", async ({
+    app,
+  }) => {
+    const from = await payer(chain, 8n * ONE);
+    const sign = async (i: number) => (i % 2 === 0 ? versionOne : versionTwo)(await authorize(from));
+    const headers = await Promise.all(Array.from({ length: 6 }, (_, i) => sign(i)));
+    let answers: Answer[] = [];
+    const moved = await received(async () => {
+      answers = await Promise.all(headers.map((one) => buy(app, one, { token: "BTC" })));
+    });
+    expect([moved, writings(app)]).toEqual([ONE, 1]);
+    for (const { status, text } of answers) expect([status, text]).toEqual([200, answers[0]?.text]);
+
+    // Who has exactly one, and no answer yet, is not told that their funds are missing.
+    const poor = await payer(chain, ONE);
+    await chain.miner.pause();
+    const first = buy(app, versionTwo(await authorize(poor)), { token: "BTC" });
+    await until(async () => (await app.rows("paymentClaims")).some(({ state }) => state === "settling"));
+    const anew = versionOne(await authorize(poor));
+    const second = buy(app, anew, { token: "BTC" });
+    await until(async () => (await app.rows("paymentClaims")).at(-1)?.state === "joined");
+    chain.miner.resume();
+    expect([(await first).status, (await second).status]).toEqual([200, 200]);
+
+    // Had the first moved nothing, what has joined it would be carried out.
+    const target = (await app.rows("paymentClaims")).at(-2);
+    if (target?.payer !== poor.address.toLowerCase()) throw new Error("another payer's claim");
+    await app.t.run((ctx) => ctx.db.patch("paymentClaims", target._id, { state: "refused" }));
+    await chain.fund(poor.address, { USDC: ONE });
+    const again = await received(async () => {
+      expect((await buy(app, anew, { token: "BTC" })).status).toBe(200);
+    });
+    expect(again).toBe(ONE);
+  });
+
   test("that a stranger carries out, before it is shown or before the service does, is a payment all the same", async ({
     app,
   }) => {
