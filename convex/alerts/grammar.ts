@@ -26,6 +26,8 @@ type AlertKind = {
   form: string;
   /** Told to people who do not know how to say it, and to the model. */
   example: string;
+  /** A `level` is crossed; an `event` is over at once, and the next may fire no matter what was before; a `time` comes. */
+  observed: "level" | "event" | "time";
   /** What is asked for its observations, and how often; `null` where they come without anybody's alert. */
   demand: { of: "prices" | "rates"; everyMs: number } | null;
 };
@@ -38,26 +40,31 @@ export const ALERT_KINDS: Readonly<Record<Kind, AlertKind>> = {
   price: {
     form: `"SYMBOL above|below NUMBER" is the price of a coin in USD`,
     example: "BTC above 100,000",
+    observed: "level",
     demand: PRICES,
   },
   change: {
     form: `"SYMBOL up|down NUMBER % in N h" a change of its price within N hours, one of ${WINDOWS.join(", ")}`,
     example: "ETH down 5 % in 24 h",
+    observed: "level",
     demand: PRICES,
   },
   funding: {
     form: `"SYMBOL funding above|below NUMBER % per N h" a funding rate of ${FUNDED.join(", ")}, per ${FUNDING_HOURS} hours unless the words say per hour, which is 1`,
     example: "ETH funding above 0.05 % per 8 h",
+    observed: "level",
     demand: { of: "rates", everyMs: 10 * MINUTE },
   },
   flow: {
     form: `"inflow|outflow of SYMBOL over NUMBER" one movement of ${MOVED.join(", ")} into or out of an exchange, in USD`,
     example: "inflow of USDC over 10M",
+    observed: "event",
     demand: null,
   },
   digest: {
     form: `"digest at HH:MM ZONE" a summary every day, in 24 hours, with an IANA zone where the words name a place or a zone, otherwise UTC`,
     example: "digest at 07:30 Europe/Berlin",
+    observed: "time",
     demand: null,
   },
 };
@@ -139,9 +146,9 @@ export function isReached({ side, level }: Pick<Watch, "side" | "level">, value:
   return side === "over" ? value >= level : value <= level;
 }
 
-/** A movement is over at once: no matter what was seen before it, the next one may fire. */
+/** Whether each observation of a subject is an event of its own. */
 export function isEvent(subject: string): boolean {
-  return subject.startsWith("flow:");
+  return ALERT_KINDS[parseSubject(subject).kind].observed === "event";
 }
 
 /** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */

@@ -79,8 +79,7 @@ export async function findLastObservation(
   text: string,
   until: number,
 ): Promise<Observation | null> {
-  // Movements are over at once.
-  if (parseSubject(text).kind === "flow") return null;
+  if (isEvent(text)) return null;
   const { observations } = await listObservationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
   return observations.findLast(({ at }) => at <= until) ?? null;
 }

@@ -38,6 +38,10 @@ export type ResolveOptions = {
 const MOST_CHARS = 1_500;
 const MOST_SENTENCES = 1_000;
 
+/**
+ * Prints the figures of a writer's text from the facts that it names, and leaves out or marks the sentences with others.
+ * @example resolveFigures("BTC trades at {f1} [f1].", index).text // "BTC trades at $97,250 [1]."
+ */
 export function resolveFigures(text: string, ledger: CitationIndex, how: ResolveOptions = {}): ResolvedText {
   const resolved: ResolvedText = { text: "", leftovers: [], removed: 0, sentences: 0 };
   const kept = how.kept ?? [];

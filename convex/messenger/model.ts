@@ -45,7 +45,10 @@ export function placeIn(written: string): Place {
 export const formatPlace = ({ chatId, threadId }: Place): string =>
   threadId === undefined ? chatId : `${chatId}:${threadId}`;
 
-/** Puts a card into the outbox, in the transaction that decides to send it. */
+/**
+ * Puts a card into the outbox, in the transaction that decides to send it.
+ * @example await enqueueCard(ctx, { userId, kind: "report", key: reportId, paragraphs: [[{ bold: "Title" }], ["Text."]] });
+ */
 export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages">> {
   const { paragraphs, chatId, ...fields } = card;
   const { key, picture } = fields;

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import { raw } from "hono/html";
-import { FUNDING_HOURS, formatCondition } from "../alerts/grammar";
+import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/grammar";
 import type { DrawnHistory } from "../alerts/observations";
 import type { Condition } from "../alerts/tables";
 import {
@@ -216,7 +216,7 @@ export type DrawnAlert = DrawnHistory & { now: number };
 
 export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = formatCondition(condition, "$");
-  const isEvents = condition.kind === "flow";
+  const isEvents = ALERT_KINDS[condition.kind].observed === "event";
   // Rates are stored per hour, and shown for the hours that exchanges quote them for.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
   const [from, to] = [now - 7 * DAY, now + 10 * MINUTE];

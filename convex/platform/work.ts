@@ -65,7 +65,11 @@ export function buildFailureHandler<Args extends Record<string, Value>>(
   return { run: getFunctionName(mutation), args };
 }
 
-/** Schedules an action to run as soon as it is due and has a place. */
+/**
+ * Stores a piece of work: its action (`defineWorker`) runs as soon as it is due and has a place, and again after a failure or
+ * a lost server, until the mutation that stores its result calls `completeWork`.
+ * @example await enqueueWork(ctx, internal.research.actions.writeReport, { reportId }, { queue: "models", attempts: 4 });
+ */
 export async function enqueueWork<Args extends Record<string, Value>>(
   ctx: MutationCtx,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,

@@ -111,6 +111,16 @@ export type MountedEndpoint = Pick<
  * Declares an endpoint. The wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
  * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a
  * `Reply`) or throws an `AppError`; it never builds a Response.
+ * @example
+ * const list = defineEndpoint({
+ *   methods: ["GET"],
+ *   path: "/alerts",
+ *   summary: "A user's alerts.",
+ *   input: z.object({ userId }),
+ *   returns: z.object({ alerts: z.array(alertShape) }),
+ *   handler: async (ctx, input) => ({ alerts: await ctx.runQuery(internal.alerts.model.listAlerts, input) }),
+ *   example: { input: { userId: EXAMPLE_USER }, output: { alerts: [] } },
+ * });
  */
 export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
