@@ -29,6 +29,7 @@ import type * as bot_cards from "../bot/cards.js";
 import type * as bot_commands from "../bot/commands.js";
 import type * as bot_handlers from "../bot/handlers.js";
 import type * as bot_http from "../bot/http.js";
+import type * as bot_outcomes from "../bot/outcomes.js";
 import type * as bot_service from "../bot/service.js";
 import type * as bot_tables from "../bot/tables.js";
 import type * as bot_updates from "../bot/updates.js";
@@ -293,6 +294,7 @@ declare const fullApi: ApiFromModules<{
   "bot/commands": typeof bot_commands;
   "bot/handlers": typeof bot_handlers;
   "bot/http": typeof bot_http;
+  "bot/outcomes": typeof bot_outcomes;
   "bot/service": typeof bot_service;
   "bot/tables": typeof bot_tables;
   "bot/updates": typeof bot_updates;
