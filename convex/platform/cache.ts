@@ -96,7 +96,7 @@ type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs
 
 /**
  * Begins a refresh of a cached answer, or joins the running one; callers wait for it with `awaitRefresh`.
- * @example await beginRefresh(ctx, { key: "market:", caller }, internal.market.actions.renew, {});
+ * @example await beginRefresh(ctx, { key: "market:", caller }, renewMarket, {});
  * @param terms.queue Where it waits for a place; absent: it begins at once.
  * @param terms.restMs For this long after a failure no new attempt begins: callers get the failed one's error.
  * @returns The key, to wait at.

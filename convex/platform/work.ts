@@ -68,7 +68,7 @@ export function buildFailureHandler<Args extends Record<string, Value>>(
 /**
  * Stores a piece of work: its action (`defineWorker`) runs as soon as it is due and has a place, and again after a failure or
  * a lost server, until the mutation that stores its result calls `completeWork`.
- * @example await enqueueWork(ctx, internal.research.actions.writeReport, { reportId }, { queue: "models", attempts: 4 });
+ * @example await enqueueWork(ctx, writeReport, { reportId }, { queue: "models", attempts: 4 });
  */
 export async function enqueueWork<Args extends Record<string, Value>>(
   ctx: MutationCtx,

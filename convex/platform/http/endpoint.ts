@@ -118,7 +118,7 @@ export type MountedEndpoint = Pick<
  *   summary: "A user's alerts.",
  *   input: z.object({ userId }),
  *   returns: z.object({ alerts: z.array(alertShape) }),
- *   handler: async (ctx, input) => ({ alerts: await ctx.runQuery(internal.alerts.model.listAlerts, input) }),
+ *   handler: async (ctx, input) => ({ alerts: await readAlerts(ctx, input) }),
  *   example: { input: { userId: EXAMPLE_USER }, output: { alerts: [] } },
  * });
  */
