@@ -134,7 +134,7 @@ async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promi
   const botToken = getOptional("MESSENGER_BOT_TOKEN");
   const done = work.then(() => true);
   for (let typingCount = 0; botToken !== undefined && typingCount < MOST_TYPING; typingCount++) {
-    void showTyping(botToken, sender);
+    showTyping(botToken, sender).catch(() => undefined);
     if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
   }
   return work;
