@@ -45,14 +45,14 @@ import {
 } from "./commands";
 import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
 
-/** One message to its answer. The text is data, no matter who wrote it; a tapped button stands for its command. */
+/** Answers one message. Its text is data, whoever wrote it; a tapped button stands for its command. */
 export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
   const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, {
     messengerId: sender.messengerId,
   });
   const userId = link?.confirmed === true ? link.userId : null;
-  // Before a group sees the bot type, it has to be known that the words are for this bot.
+  // A group sees the bot type only after a mention is known to be this bot's.
   const to = parseCommand(message.text)?.to ?? message.to ?? "";
   if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
   const worked = await whileTyping(
@@ -92,7 +92,7 @@ async function answerText(
     now: Date.now(),
   };
   if (parsed === null) {
-    // The name of a coin asks only for its price, which needs no model.
+    // A coin's name asks for its price, which needs no model.
     const isName = argument.split(/\s+/).length <= 3;
     const price = isName ? await answerPrice(ctx, argument) : null;
     if (price !== null) return price;
@@ -103,7 +103,7 @@ async function answerText(
   const { name, access, traits } = command;
   if (forwarded && traits.includes("binds")) return reply(FORWARDED);
   if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, hasCode(parsed) ? CODE_SHOWN : "");
-  // An account that is linked to nobody has alerts all the same.
+  // An account without a link has alerts of its own.
   const owner = userId ?? (access === "own" ? toChatUser(sender.messengerId) : "");
   if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
   if (isAnsweredBy("mutation", name)) return { bind: name, argument, owner };
@@ -112,7 +112,7 @@ async function answerText(
   return { answer: [] };
 }
 
-/** What is said of a failure, and what still works for somebody who has asked a question. */
+/** The answer after a failure; for a question without a model, with what still works. */
 function afterFailure(error: unknown, text: string): CommandOutcome {
   const failure = getErrorData(error);
   if (failure === null) {
@@ -126,18 +126,29 @@ function afterFailure(error: unknown, text: string): CommandOutcome {
   return { answer: [[UNREAD], [remaining]] };
 }
 
-/** The messenger shows for five seconds that somebody types; no answer takes so many times four. */
+/** The messenger's sign of typing lasts five seconds; no answer takes a minute. */
 const [TYPING_MS, MOST_TYPING] = [4 * SECOND, 15];
 
-/** Shows the chat that the bot is working while it is. Nobody waits for that, and a failure is ignored: it is no message. */
+/**
+ * Shows the chat that the bot is typing until the work ends. The answer never waits for the messenger: the end of the work
+ * cuts the call that is under way, since the platform drops whatever outlives its action.
+ */
 async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
   const botToken = getOptional("MESSENGER_BOT_TOKEN");
-  const done = work.then(() => true);
-  for (let typingCount = 0; botToken !== undefined && typingCount < MOST_TYPING; typingCount++) {
-    showTyping(botToken, sender).catch(() => undefined);
-    if (await Promise.race([done, sleep(TYPING_MS).then(() => false)])) break;
+  if (botToken === undefined) return work;
+  const done = new AbortController();
+  const typing = keepTyping(botToken, sender, done.signal);
+  try {
+    return await work;
+  } finally {
+    done.abort();
+    await typing;
   }
-  return work;
+}
+
+async function keepTyping(botToken: string, sender: Sender, done: AbortSignal): Promise<void> {
+  for (let shownCount = 0; shownCount < MOST_TYPING && !done.aborted; shownCount++)
+    await Promise.all([showTyping(botToken, sender, done), sleep(TYPING_MS, done)]);
 }
 
 /** `wait`: research is under way. `bind`: a mutation answers the command (`handlers`). */
@@ -150,7 +161,7 @@ const FRESH_MS = 15 * MINUTE;
 const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   ...actionHandlers,
 
-  /** Words make a proposal, and taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Twice is as once. */
+  /** Words make a proposal; taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Idempotent. */
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
@@ -166,7 +177,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
     return buildConfirmedCard(await ctx.runMutation(accept, { userId, alertId, once: what === "once" }));
   },
 
-  /** The stored result while it is fresh; otherwise it is made, and each further look joins the work under way. */
+  /** The stored result while it is fresh; otherwise new research, whose progress each further poll checks. */
   research: async (ctx, request) => {
     const caller = toCaller(request);
     const requestedFocus = parseFocus(request.argument);
@@ -192,14 +203,14 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
       : answerTo(ctx, request),
 };
 
-/** Who asks: the user, or the account alone, which is nobody's. */
+/** The caller of a command: the linked user, or the messenger's account alone. */
 function toCaller({ sender, userId }: CommandRequest): Caller {
   return userId === "" || isChatUser(userId)
     ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
     : { userId, address: null, signedIn: true };
 }
 
-/** Plain words in a chat with the bot alone: an order, the wish for an alert, or a question. */
+/** Plain words in a private chat: an order, an alert, or a question. */
 async function plainWords(
   ctx: ActionCtx,
   request: CommandRequest,
@@ -220,7 +231,7 @@ async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<Comman
   await charge(ctx, "question", caller);
   await refuseBeyond(ctx, toBillingSubject(caller));
   getRequired("LLM_GATEWAY_API_KEY");
-  // The account is the user's own. A group gets nothing that belongs to one person, and its conversation is not kept.
+  // A private chat is the user's own. A group gets nothing personal, and its conversation is not stored.
   const personal = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
   const args = personal === null ? null : { ...personal, now: getRoundedNow() };
   const response = await answerQuestion(ctx, {
@@ -240,7 +251,7 @@ async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<Comman
     });
   }
   const answer = toParagraphs(response.answer, response.sources);
-  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words. Ask again.");
+  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words: ask again");
   return { answer };
 }
 
@@ -265,7 +276,11 @@ export const register = internalAction({
   handler: withUsage(async () => {
     const token = getRequired("MESSENGER_BOT_TOKEN");
     const bot = await getBotUsername(token);
-    if (bot === null) throw new AppError("not_configured", "The messenger does not know MESSENGER_BOT_TOKEN");
+    if (bot === null)
+      throw new AppError(
+        "not_configured",
+        "The messenger does not know MESSENGER_BOT_TOKEN: copy it again from the bot's settings",
+      );
     const webhook = `${getSiteUrl()}/messenger/webhook`;
     await registerAt(token, {
       webhook,

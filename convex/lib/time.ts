@@ -30,9 +30,13 @@ export function toDay(ms: number): string {
   return toIso(ms).slice(0, "2026-01-05".length);
 }
 
-/** Resolves after `ms` of the application's clock. Not for queries and mutations, in which the platform has no timers. */
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Resolves after `ms` of the application's clock, or at once when `end` is aborted. Not for queries and mutations, in which the platform has no timers. */
+export function sleep(ms: number, end?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (end?.aborted === true) return resolve();
+    const timer = setTimeout(resolve, ms);
+    end?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
 }
 
 /** A promise's value, or `null` if the deadline comes first. */

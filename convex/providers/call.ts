@@ -15,7 +15,8 @@ export type Answer = { kind: "answer"; status: number; body: unknown; refusal: R
 export type Refusal = "account" | "address" | "filter" | "length" | null;
 
 /**
- * One request to a provider, counted, with a deadline in real time.
+ * One request to a provider, counted, with a deadline in real time. A signal in `init` takes the deadline's place: a call
+ * that its caller ends says nothing about the provider.
  * @param read Parses the body's text; throws if it cannot. Default: JSON.
  * @param isFailed Whether an answer means that the provider does not work.
  * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
@@ -28,7 +29,7 @@ export async function askProvider(
   read: (text: string) => unknown = parseTolerantly,
   isFailed = ({ status, body, refusal }: Answer) => body === undefined || isOutage(provider, status, refusal),
 ): Promise<Exchange> {
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = init.signal ?? AbortSignal.timeout(timeoutMs);
   try {
     // A key is sent to the provider's address and to no other.
     const response = await fetch(url, { redirect: "error", ...init, signal });
@@ -39,7 +40,7 @@ export async function askProvider(
     noteCall(provider, isFailed(answer));
     return answer;
   } catch {
-    noteCall(provider, true);
+    if (init.signal?.aborted !== true) noteCall(provider, true);
     // The error of an aborted request differs between runtimes and their versions.
     return { kind: signal.aborted ? "timeout" : "unreachable" };
   }

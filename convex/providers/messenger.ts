@@ -122,17 +122,15 @@ function toSendOutcome(result: Exchange): SendOutcome {
   return { kind: "refused", status: result.status, reason };
 }
 
-/** Shows for five seconds, or until its next message, that the bot is typing. Failures are ignored. */
+/** Shows for five seconds, or until its next message, that the bot is typing. Failures are ignored, and `end` cuts the call. */
 export async function showTyping(
   botToken: string,
   { chatId, threadId }: { chatId: string; threadId?: number | undefined },
+  end: AbortSignal,
 ): Promise<void> {
   const thread = threadId === undefined ? {} : { message_thread_id: threadId };
-  await askMethod(
-    botToken,
-    "sendChatAction",
-    buildJsonPost({ chat_id: chatId, ...thread, action: "typing" }),
-  );
+  const post = buildJsonPost({ chat_id: chatId, ...thread, action: "typing" });
+  await askMethod(botToken, "sendChatAction", { ...post, signal: end });
 }
 
 /** Whether the messenger can be reached: a harmless call, before a doubtful message is sent again. */

@@ -17,7 +17,7 @@ import {
   updateOf,
 } from "../bot/support";
 import type { App } from "../support/app";
-import { intercept } from "../support/outside";
+import { hang, intercept, type Outgoing } from "../support/outside";
 
 /** How people and the messenger use a bot in the wild, as reported in public. */
 
@@ -210,12 +210,19 @@ test("an album with one caption is one question, and one without any says nothin
 test("an answer does not wait for the messenger to show that the bot is typing (W64: agent-afk #352)", async ({
   app,
 }) => {
-  intercept(({ url }, pass) => (url.endsWith("/sendChatAction") ? new Promise(() => undefined) : pass()));
+  const typing: Outgoing[] = [];
+  intercept((call, pass) => {
+    if (!call.url.endsWith("/sendChatAction")) return pass();
+    typing.push(call);
+    return hang(call);
+  });
   const before = Date.now();
   await deliver(app, updateOf("/price BTC"));
   await arrived(app, 1);
   expect(app.cards()).toHaveLength(1);
   expect(Date.now() - before).toBeLessThan(5_000);
+  // The platform drops a call that outlives its action.
+  expect(typing.map(({ signal }) => signal?.aborted)).toEqual([true]);
 });
 
 test("somebody who writes as their channel asks what anybody may, and binds nothing; the channel's own posts are none (W65)", async ({
