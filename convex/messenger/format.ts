@@ -65,11 +65,16 @@ const ACTIVE =
 /** Invisible, and not part of any address. */
 const WORD_JOINER = "\u2060";
 
+/** Every sign that `ACTIVE` breaks. Most spans have none, and then nothing behind them is looked at. */
+const SIGNS = /[.\u3002\uFF0E\uFF61:@/]/;
+
 /** How many characters decide whether a sign is active. */
 const BEHIND = 16;
 
-/** @param behind What follows in the line: a name may continue in the next span. */
-function inert(text: string, behind: string): string {
+/** A text without active signs. @param getBehind What follows in the line: a name may continue in the next span. */
+function deactivate(text: string, getBehind: () => string): string {
+  if (!SIGNS.test(text)) return text;
+  const behind = getBehind();
   const broken = (text + behind).replace(ACTIVE, (sign, at: number) =>
     at < text.length ? sign + WORD_JOINER : sign,
   );
@@ -97,16 +102,18 @@ function typesetSpan(span: Span): Span {
   return "words" in span ? { ...span, words: typeset(span.words) } : span;
 }
 
-/** Joins pieces with a gap between them, into as few as fit. */
+/** Joins pieces with a gap between them, into as few as fit. Each piece is measured once: a text may have a line a letter. */
 function packPieces(pieces: readonly string[], gap: string): string[] {
-  const parts: string[] = [];
+  const parts: { pieces: string[]; length: number }[] = [];
   for (const piece of pieces.filter((one) => one !== "")) {
     const last = parts.at(-1);
-    if (last !== undefined && measureLength(last) + gap.length + measureLength(piece) <= PART_LIMIT)
-      parts[parts.length - 1] = last + gap + piece;
-    else parts.push(piece);
+    const length = measureLength(piece);
+    if (last !== undefined && last.length + gap.length + length <= PART_LIMIT) {
+      last.pieces.push(piece);
+      last.length += gap.length + length;
+    } else parts.push({ pieces: [piece], length });
   }
-  return parts;
+  return parts.map((part) => part.pieces.join(gap));
 }
 
 /** A part's length without the tags of its links, whose addresses are long. */
@@ -167,16 +174,16 @@ function renderSpans(spans: readonly Span[]): string {
     return text;
   };
   return spans
-    .map((span, at) => renderSpan(span, behind(at)))
+    .map((span, at) => renderSpan(span, () => behind(at)))
     .join("")
     .trim();
 }
 
-function renderSpan(span: Span, behind: string): string {
+function renderSpan(span: Span, getBehind: () => string): string {
   const text = getSpanText(span);
   if (text === "") return "";
   if (typeof span === "object" && "command" in span && COMMAND.test(text)) return text;
-  const html = escape(inert(text, behind));
+  const html = escape(deactivate(text, getBehind));
   if (typeof span === "string" || "command" in span) return html;
   if ("code" in span) return `<code>${escape(text)}</code>`;
   return "bold" in span
@@ -228,7 +235,11 @@ function isRule(line: string): boolean {
   return /^[*_-]{3,}$/.test(drawn) || /^\|?:?-{2,}:?(?:\|:?-{2,}:?)*\|?$/.test(drawn);
 }
 
+/** Without any of these, a line has no markup. */
+const MARKUP = /[`*_~#|>[\]+!-]/;
+
 function parseLine(line: string, sources: readonly Source[]): Span[] {
+  if (!MARKUP.test(line)) return line.trim() === "" ? [] : [line.trimEnd()];
   if (isRule(line)) return [];
   const trimmed = line.trim();
   if (/^\s{0,3}#{1,6}\s/.test(line) && /[^#\s]/.test(trimmed)) {
