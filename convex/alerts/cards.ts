@@ -13,7 +13,7 @@ import {
   describeObservation,
 } from "./grammar";
 
-/** Alerts in the messenger. Only buttons set or end an alert; words that are typed later do not. */
+/** The messenger's cards of alerts. Only their buttons set or end an alert; a typed “yes” does not. */
 
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
@@ -27,7 +27,7 @@ const buildAgainButton = (condition: Condition, text: string): Button => ({
   command: `alert ${formatCondition(condition)}`,
 });
 
-/** The question if words leave something open: each possible meaning is a button. */
+/** A question about ambiguous words, with a button for each possible meaning. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
 export function openCard({ say, meant = [] }: Doubt): AlertCard {
@@ -37,10 +37,10 @@ export function openCard({ say, meant = [] }: Doubt): AlertCard {
   };
 }
 
-/** What an alert's condition is compared with now; `latest` is at most an hour old. */
+/** The present value of an alert's subject, at most an hour old, and whether the condition holds. */
 export type Present = { latest: Observation | null; holds: boolean };
 
-/** What was understood and the value now, with buttons to set it. */
+/** The proposal: the condition as it was read and the present value, with buttons to set it. */
 export function buildProposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
   const { state, condition } = alert;
   const text = describe(condition);
@@ -102,7 +102,7 @@ export function buildExpiredCard({ condition }: Alert): AlertCard {
   };
 }
 
-/** All alerts of a user, each with a button for what can be done with it. */
+/** All alerts of a user, each with its button: Off for an active one, Set for a proposal. */
 export function listCard(alerts: readonly Alert[]): AlertCard {
   const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
   const line = ({ condition, fired, once }: Alert) =>
@@ -123,7 +123,7 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
   };
 }
 
-/** The longest words of a button, in characters: a phone shows about as many. */
+/** The longest label of a button, in characters: a phone shows about as many. */
 const SHORT = 34;
 
 function shortenAlert({ condition }: Alert): string {
@@ -131,7 +131,7 @@ function shortenAlert({ condition }: Alert): string {
   return text.length <= SHORT ? text : typeset(formatCondition(condition));
 }
 
-/** What a price is, and how it has moved within some hours, if that is known. */
+/** A price, and its change within some hours; `null` if that is not known. */
 export type Move = { priceUsd: number; percent: number | null; windowHours: number };
 
 /** The card of a firing: first the news, then the condition. */
@@ -164,7 +164,7 @@ export function buildFiringCard(
   return [[{ bold: moved }], [`${wish}\n${formatDateTime(observedAt)} (${getSourceName(source)})`]];
 }
 
-/** What can be done with an alert that has fired. */
+/** The buttons below a firing. */
 export function buildFiredButtons(alert: Alert): Button[][] {
   const { condition, once } = alert;
   if (once) return [[buildAgainButton(condition, "Set again")]];

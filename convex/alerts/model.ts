@@ -15,25 +15,25 @@ import { alertTables, type Condition } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
-/** Active alerts of a signed-in user, and of a `userId` that nobody has signed in for: names cost nothing. */
+/** Active alerts of a user with a login, and of a `userId` without one, since inventing ids costs nothing. */
 const MOST_ACTIVE = 20;
 const MOST_UNPROVEN = 5;
 /** The most open proposals of a user: a further one replaces the oldest. */
 const MOST_PROPOSED = 10;
-/** More than a user can have, also with those of a chat that they have linked. */
+/** More than a user can have, even with the alerts of a linked chat. */
 const ALL = 100;
 /** How many ended alerts are shown, newest first. */
 const SHOWN_ENDED = 10;
-/** From each confirmation on; shorter for strangers' alerts. */
+/** From each confirmation on; shorter for alerts of a `userId` without a login. */
 const LIFETIME_MS = 90 * DAY;
-const STRANGERS_LIFETIME_MS = 30 * DAY;
+const UNPROVEN_LIFETIME_MS = 30 * DAY;
 
 const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
 export type Alert = Doc<"alerts">;
 
 /**
- * Stores a proposal until its user confirms it. If the user already has an alert with the same line, that one is returned:
- * a proposal as it is asked for now, and an active one unless it is to end otherwise.
+ * Stores a proposal until its user confirms it. If the user has an alert with the same line, that one is returned: an
+ * active alert if it ends as requested, otherwise the proposal, updated to the requested end.
  */
 export const storeProposal = internalMutation({
   args: alertTables.alerts.validator.pick("userId", "condition", "once", "until"),
@@ -56,7 +56,7 @@ export const storeProposal = internalMutation({
   },
 });
 
-/** Whether an alert ends as it is asked for now. */
+/** Whether an alert has the end that a request names. */
 const endsAs = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>
   (once === undefined || once === (row.once ?? false)) && (until === undefined || until === row.until);
 
@@ -64,7 +64,7 @@ const endsAs = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boo
 const sameAs = (condition: Condition, rows: readonly Alert[]): Alert | undefined =>
   rows.find((row) => describe(row.condition) === describe(condition));
 
-/** The first alert of a subject is compared with observations from now on, and begins with the present state. */
+/** Starts the cursor of a subject at its first alert: its observations are compared from now on, the first with the present value. */
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
   const other = await ctx.db
     .query("alerts")
@@ -92,7 +92,7 @@ function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state
   return queryByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
 }
 
-/** Active alerts, then proposals; then those that ended last, newest first. */
+/** Active alerts, then proposals, then the last ended ones, newest first. */
 export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
   const active = await queryInState(ctx, userId, "active").take(ALL);
   const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
@@ -104,13 +104,16 @@ async function ofUser(ctx: MutationCtx, userId: string, id: string): Promise<Doc
   const alertId = ctx.db.normalizeId("alerts", id);
   const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
   if (row?.userId === userId) return row;
-  throw new AppError("not_found", "There is no such alert: a proposal is forgotten after a day");
+  throw new AppError(
+    "not_found",
+    "There is no such alert: a proposal expires after a day, so ask for it again",
+  );
 }
 
 /**
- * Switches a user's proposal on, or prolongs an active alert from now on, at most until the end that was asked for. `once`: it ends when it has fired.
- * @throws AppError `not_found` if the user has no such alert; `conflict` if they have as many active ones as they may, or if
- * it has ended.
+ * Switches a user's proposal on, or prolongs an active alert from now on, at most until the end that its user chose. With
+ * `once` it ends at its first firing.
+ * @throws AppError `not_found` for another user's alert; `conflict` for an ended one, and beyond the number of active alerts.
  */
 export const accept = internalMutation({
   args: { userId: v.string(), alertId: v.string(), once: v.optional(v.boolean()) },
@@ -119,18 +122,18 @@ export const accept = internalMutation({
     const row = await ofUser(ctx, userId, alertId);
     const now = Date.now();
     const { condition, subject } = row;
-    if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
+    if (row.state === "off") throw new AppError("conflict", "This alert is off: ask for it again");
     const isProven = (await findOwner(ctx, userId)) !== null;
-    // A chat with the bot certainly belongs to somebody.
-    const life = isProven || isChatUser(userId) ? LIFETIME_MS : STRANGERS_LIFETIME_MS;
+    // A chat with the bot has a person behind it.
+    const life = isProven || isChatUser(userId) ? LIFETIME_MS : UNPROVEN_LIFETIME_MS;
     const expiresAt = Math.min(now + life, row.until ?? Infinity);
     if (row.state === "proposed") {
-      // It takes the place of the one that was to end otherwise.
+      // It replaces the active alert with the same line and another end.
       const former = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
       if (former !== undefined) await switchOff(ctx, former);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
       if ((await queryInState(ctx, userId, "active").take(most)).length >= most) {
-        const more = isProven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
+        const more = isProven ? "" : `, or sign in for up to ${MOST_ACTIVE}`;
         throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
       }
       if (condition.kind !== "digest") await follow(ctx, subject, now);
@@ -143,7 +146,7 @@ export const accept = internalMutation({
   },
 });
 
-/** Switches a user's alert off. @throws AppError `not_found` if the user has no such alert. */
+/** Switches a user's alert off. @throws AppError `not_found` for another user's alert. */
 export const endAlert = internalMutation({
   args: { userId: v.string(), alertId: v.string() },
   returns: vAlert,
@@ -159,13 +162,13 @@ export const listAlerts = internalQuery({
 
 const MOVED_AT_ONCE = 500;
 
-/** Ends all of a user's alerts, proposed ones too, as a yes would switch them on. */
+/** Ends all of a user's alerts; proposals too, since a late confirmation would switch them on. */
 export const endAllAlerts = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
   for (const state of ["active", "proposed"] as const)
     for (const row of await queryInState(ctx, userId, state).take(ALL)) await switchOff(ctx, row);
 });
 
-/** What a chat had is its user's when the chat is linked: alerts, however many are on, proposals, and what has fired. */
+/** Moves a chat's alerts and firings to the user whom the chat is linked to, however many alerts are active. */
 export const adoptAlerts = defineMutation({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
   for (const state of ["active", "proposed", "off"] as const)
     for (const { _id } of await queryInState(ctx, from, state).take(ALL))

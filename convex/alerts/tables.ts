@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../platform/records";
 
-/** What an alert waits for (`reading` has the rules). */
+/** The condition of an alert (`reading` has its bounds). */
 export const vCondition = v.union(
   /** The price is at the level or beyond it. */
   v.object({
@@ -41,30 +41,29 @@ export type Condition = Infer<typeof vCondition>;
 
 /** A value that is compared with the alerts' levels. */
 export const vObservation = v.object({
-  /** Epoch ms: when the service learned of it. Orders the observations of a subject. */
+  /** Epoch ms: when the service stored it. Orders the observations of a subject. */
   at: v.number(),
-  /** Epoch ms: when its source saw it. */
+  /** Epoch ms: when its source measured it. */
   observedAt: v.number(),
   /** In the unit of its subject's levels. */
   value: v.number(),
-  /** Its source, or where to look it up. */
+  /** Its source, or the address of its transaction. */
   source: v.string(),
 });
 export type Observation = Infer<typeof vObservation>;
 
 export const alertTables = {
   /**
-   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and
-   * `alerts/watch` (fired). A proposal is deleted after a day, an ended alert after 90 days. An active one fires when an
-   * observation of its subject crosses its level: the last one was not beyond it, and this one is; then it is quiet for
-   * an hour.
+   * Users' alerts. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and `alerts/watch`
+   * (fired). A proposal is deleted after a day, an ended alert after 90 days. An active alert fires when an observation of
+   * its subject crosses its level: the previous observation was on the other side. Then it is quiet for an hour.
    */
   alerts: defineTable({
     userId: v.string(),
     condition: vCondition,
-    /** It ends when it has fired. */
+    /** Whether it ends at its first firing. */
     once: v.optional(v.boolean()),
-    /** `proposed`: waits for its user's yes. */
+    /** `proposed`: not confirmed by its user yet. */
     state: literals("proposed", "active", "off"),
     /** The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
     subject: v.string(),
@@ -77,7 +76,7 @@ export const alertTables = {
     confirmedAt: v.optional(v.number()),
     /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
-    /** Epoch ms: the end that its user has asked for. */
+    /** Epoch ms: the end that its user chose. */
     until: v.optional(v.number()),
     /** Epoch ms: when an active one ends by itself. */
     expiresAt: v.optional(v.number()),
@@ -88,13 +87,13 @@ export const alertTables = {
     .index("by_level", ["state", "subject", "side", "level"])
     .index("by_readyAt", ["state", "subject", "readyAt"])
     .index("by_expiresAt", ["state", "expiresAt"])
-    // It sorts by creation: those that are old and of one state go.
+    // Sorts by creation: housekeeping deletes the oldest of one state.
     // eslint-disable-next-line @convex-dev/no-duplicate-indexes
     .index("by_state", ["state"]),
 
   /**
-   * How far each subject's observations have been compared with its alerts: one row a subject. Written by
-   * `alerts/watch`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
+   * The last observation of each subject that was compared with its alerts: one row a subject. Written by `alerts/watch`,
+   * and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
    */
   alertCursors: defineTable({
     subject: v.string(),
@@ -103,12 +102,12 @@ export const alertTables = {
     last: v.union(vObservation, v.null()),
   }).index("by_subject", ["subject"]),
 
-  /** Each time an alert has fired, once for each observation. Written by `alerts/watch`, and `alerts/model` (moved). Deleted after 90 days. */
+  /** The firings of alerts, one for each observation. Written by `alerts/watch`, and by `alerts/model` (moved). Deleted after 90 days. */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
     userId: v.string(),
     observation: vObservation,
-    /** The words of the message. */
+    /** The text of the message. */
     text: v.string(),
   })
     .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
@@ -120,13 +119,13 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
     keep: [
       {
         days: 1,
-        why: "nobody has confirmed it",
+        why: "it was not confirmed",
         aged: (rows, before) =>
           rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("_creationTime", before)),
       },
       {
         days: 90,
-        why: "it was switched off; strangers could fill the disk with what they have ended",
+        why: "it was switched off, and anonymous callers could fill the disk with ended alerts",
         aged: (rows, before) =>
           rows.withIndex("by_state", (q) => q.eq("state", "off").lt("_creationTime", before)),
         ended: ({ endedAt = 0 }, before) => endedAt < before,

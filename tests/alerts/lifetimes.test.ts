@@ -34,7 +34,7 @@ test("five of a stranger, twenty of a signed-in user, and what a linked chat had
   await copies(app, await setAlert(app, "BTC above 200", "bob"), 4);
   expect(await oneMore(app, "bob")).toEqual([
     409,
-    "At most 5 alerts can be active: switch one off first; a signed-in user can have 20",
+    "At most 5 alerts can be active: switch one off first, or sign in for up to 20",
   ]);
   const [first] = (await app.rows("alerts")).filter(({ userId }) => userId === "bob");
   await app.post("/alerts/off", { userId: "bob", alertId: first?._id });

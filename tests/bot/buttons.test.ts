@@ -66,7 +66,9 @@ describe("a tapped button", () => {
     await keepHouse(app);
     await say(app, "/alert ETH below 900");
     const [gone] = await tap(app, "Set", { data });
-    expect(gone?.text).toContain("There is no such alert: a proposal is forgotten after a day");
+    expect(gone?.text).toContain(
+      "There is no such alert: a proposal expires after a day, so ask for it again",
+    );
     await tap(app, "Set");
     expect(await app.rows("alerts")).toMatchObject([{ subject: "price:ETH", state: "active" }]);
     vi.setSystemTime(Date.now() + 91 * DAY);
