@@ -34,7 +34,7 @@ import {
 import { bareName } from "./commands";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
-/** Commands that ask providers, but no model. Every one can be repeated: it is, after it was cut off. */
+/** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
 type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;
 
 export const actionHandlers = {
@@ -42,7 +42,7 @@ export const actionHandlers = {
     (await answerPrice(ctx, bareName(argument) === "" ? "BTC" : argument)) ??
     reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
 
-  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. Anybody can have sent it, so it only asks. */
+  /** A deep link (t.me/<bot>?start=CODE) arrives as this command. A stranger may have sent the link, so it only asks. */
   start: (ctx, request) =>
     request.argument === "" || !request.sender.alone ? welcome(ctx) : linking(ctx, request, "asks"),
   connect: (ctx, request) => linking(ctx, request, "links"),
@@ -56,7 +56,7 @@ export const actionHandlers = {
   send: ordering("send"),
 } satisfies Record<string, Work>;
 
-/** The work of a command that orders. */
+/** The handler of a command that orders. */
 function ordering(verb: string): Work {
   return async (ctx, request) =>
     (await proposeOrderFromText(ctx, request, `${verb} ${request.argument}`)) ?? reply(...USAGE);
@@ -72,7 +72,7 @@ type PricedCoin = {
 
 const LIST = { collector: "markets", subject: "" } as const;
 
-/** The prices of coins, by their written symbols or names: of the list of the largest, or the last sample if that is newer. */
+/** The prices of coins by their symbols or names: from the list of the largest coins, or from a newer sample. */
 async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<PricedCoin[]> {
   await collectFacts(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
   const query = { wanted: [LIST], withinMs: DAY, at: getRoundedNow() };
@@ -101,12 +101,12 @@ function line({ token, priceUsd, change }: PricedCoin): string {
 
 function alertButton({ token, priceUsd }: PricedCoin, text: string, factor: number): Button {
   const direction = factor > 1 ? "above" : "below";
-  // Three significant digits, as a person would say it.
+  // Three significant digits, as in speech.
   const levelUsd = Number((priceUsd * factor).toPrecision(3));
   return { text, command: `alert ${formatCondition({ kind: "price", token, direction, levelUsd })}` };
 }
 
-/** The answer with a coin's price, by its written symbol or name; `null` if no such coin has a price. */
+/** The answer with a coin's price, by its symbol or name; `null` without a price. */
 export async function answerPrice(ctx: ActionCtx, written: string): Promise<CommandOutcome | null> {
   const [known] = await findPrices(ctx, [bareName(written)]);
   if (known === undefined) return null;
@@ -136,7 +136,7 @@ async function welcome(ctx: ActionCtx): Promise<CommandOutcome> {
   };
 }
 
-/** Links the account with a code from the web application, or asks first; the job has only the code's hash. */
+/** Links the account by a code from the web application (`links`), or asks first (`asks`). The job has only the code's hash. */
 async function linking(
   ctx: ActionCtx,
   request: CommandRequest,
@@ -167,15 +167,15 @@ async function linking(
 
 type Symbol = Infer<typeof vSymbol>;
 
-/** What somebody orders in their chat; the amount in digits of the smallest unit. */
+/** An order of a chat; the amount in digits of the smallest unit. */
 type Order =
   | { kind: "send"; token: Symbol; toAddress: string; amount: string }
   | { kind: "swap"; fromToken: Symbol; toToken: Symbol; amount: string };
 
-/** Words that begin an order; a message without one of them is a question. */
+/** The verbs that begin an order; a message without one is a question. */
 const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
 
-/** What to write for an amount with a comma, which some people write as the decimal mark, and others between thousands. */
+/** The answer to an amount with a comma, the decimal mark of some languages and the separator of thousands of others. */
 function commaExplained(text: string): CommandOutcome | null {
   const [amount = "", whole = "", part = ""] = /(\d+),(\d+)/.exec(text) ?? [];
   if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
@@ -183,7 +183,7 @@ function commaExplained(text: string): CommandOutcome | null {
   return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}.`);
 }
 
-/** The order in a text, by the grammar of posts; `null` if it orders nothing that could be carried out. */
+/** The order in a text, by the grammar of posts; `null` for a text without an executable order. */
 function orderIn(text: string): Order | null {
   if (!VERB.test(text) || text.includes(",")) return null;
   const reading = readCommand(text);
@@ -197,7 +197,7 @@ function orderIn(text: string): Order | null {
   return { kind: "send", token: fromToken, toAddress, amount };
 }
 
-/** An order in words, rehearsed: its own card asks, and a tap carries it out. `null` for words that are no order. */
+/** Proposes an order in words, after an estimate: its own card asks, and a tap executes it. `null` for other words. */
 export async function proposeOrderFromText(
   ctx: ActionCtx,
   { updateId, sender, userId }: CommandRequest,
@@ -223,6 +223,6 @@ export async function proposeOrderFromText(
     idempotencyKey: `chat_${updateId}`,
     ...found,
   });
-  // Its card asks.
+  // The order's own card is the answer.
   return { answer: [] };
 }

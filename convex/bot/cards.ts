@@ -12,7 +12,7 @@ import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, recordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
 
-/** The bot's answers. */
+/** The texts and cards of the bot's answers. */
 
 /** A plain sentence or two. */
 export function buildNotice(...words: Paragraph): Paragraph[] {
@@ -22,10 +22,10 @@ export function buildNotice(...words: Paragraph): Paragraph[] {
 export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
 export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
 export const FORWARDED =
-  "I do not accept that from a forwarded message. If it is yours, type it here yourself.";
-export const FAILED = "Something went wrong on my side. Please try again later.";
-export const LATE = "This takes too long just now. Please try again later.";
-export const FLOOD = "That was a lot at once. Give me a minute, then ask again.";
+  "I do not accept that from a forwarded message. If you want it, type it here yourself.";
+export const FAILED = "Something went wrong on my side. Please try again in a few minutes.";
+export const LATE = "This takes too long just now. Please try again in a few minutes.";
+export const FLOOD = "Too many messages at once. Wait a minute, then ask again.";
 export const TOO_MANY_CODES = "Too many codes were tried. Wait a minute, then try again.";
 export const ALREADY_LINKED: Paragraph = [
   "This account is already linked. Send ",
@@ -34,8 +34,9 @@ export const ALREADY_LINKED: Paragraph = [
 ];
 
 /**
- * The answer to a request that needs an account. The web application makes a link code, and leads back by
- * `t.me/<bot>?start=CODE`; without one, an account id is owned by its link. Who has claimed one is told when it is theirs.
+ * The answer to a request that needs an account. The web application creates a link code, and leads back by
+ * `t.me/<bot>?start=CODE`. Without a web application, the `ownerUrl` of an account id makes this chat its owner; a pending
+ * claim is answered with the time at which it takes effect.
  */
 export async function needsAccount(
   ctx: Pick<ActionCtx, "runQuery">,
@@ -45,7 +46,11 @@ export async function needsAccount(
     messengerId,
   });
   if (from !== null)
-    return { answer: buildNotice(`What you have claimed is yours from ${formatDateTime(from)} on.`) };
+    return {
+      answer: buildNotice(
+        `The account that you have claimed is yours from ${formatDateTime(from)} on: send that again then.`,
+      ),
+    };
   const address = getOptional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN };
   const url = new URL(address);
@@ -70,7 +75,7 @@ const HOW_TO_OWN: Paragraph[] = [
   ["With a link code, send ", { command: "connect" }, " CODE."],
 ];
 
-/** The addresses that an owner's wallets send to. @param now Epoch ms. */
+/** The recipients of an owner's wallets, each with a button that removes it. @param now Epoch ms. */
 export function buildRecipientsCard(
   listed: readonly { address: string; countsFrom: number }[],
   now: number,
@@ -91,7 +96,7 @@ export function buildRecipientsCard(
   };
 }
 
-/** For an account that somebody has linked over HTTP without the operator's secret. */
+/** Above the answers to an account that was linked over HTTP without the operator's secret. */
 export const UNCONFIRMED: Paragraph = [
   "Your account was linked to a user of the web application outside this chat. If that was you, send ",
   { command: "connect" },
@@ -100,16 +105,16 @@ export const UNCONFIRMED: Paragraph = [
   " to drop it. Do not confirm a code that somebody else gave you.",
 ];
 
-/** For an account that would lose what it owns, because no other login could link it or another account again. */
+/** The refusal to unlink an account that is the only login of its user: the wallet would be lost with it. */
 export const ONLY_LOGIN: Paragraph = [
-  "This account is not unlinked: it is the only way to your wallet, and nothing could be approved without it. ",
+  "I do not unlink this account: it is the only way to your wallet, and without it nothing could be approved. ",
   { command: "freeze" },
   " stops everything that moves your money, and ",
   { command: "newid" },
-  " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
+  " replaces an account id that has leaked. To unlink it, first ask the operator of this service to give your account a login to the web application.",
 ];
 
-/** The card after a code has linked an account. @param account The name by which the web application shows its user. */
+/** The card of an account that a code has linked. @param account Its user's name in the web application. */
 export function buildLinkedCard(account: string, walletAddress: string): Paragraph[] {
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
@@ -121,12 +126,12 @@ export function buildLinkedCard(account: string, walletAddress: string): Paragra
     [
       "If you did not make this code yourself, send ",
       { command: "unlink" },
-      ": it belongs to somebody else. The web application's profile unlinks, too.",
+      ": it was made by somebody else. The web application's profile unlinks, too.",
     ],
   ];
 }
 
-/** How the signals have done. @param site The deployment's address. */
+/** The record of the signals. @param site The deployment's address. */
 export function recordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
   return [
     [{ bold: "🏆 The record" }],
@@ -136,7 +141,7 @@ export function recordCard(whole: WholeRecord, head: PublishedHead | null, site:
   ];
 }
 
-/** Empty holdings are left out; a value is `null` without a live price. All values have cents. */
+/** A wallet's holdings without the empty ones; a value is `null` without a live price. All values have cents. */
 export function buildPortfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
@@ -154,14 +159,14 @@ export function buildPortfolioCard(portfolio: {
   ];
 }
 
-/** At most six significant digits, and whole numbers from a hundred thousand up: a wallet shows the rest. */
+/** An amount with at most six significant digits, whole from a hundred thousand up: a wallet shows the rest. */
 function shortAmount(balance: string): string {
   const value = Number(balance);
   const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
   return value.toLocaleString("en-US", digits);
 }
 
-/** A user's active shifts, at `now` (epoch ms). */
+/** The progress of a user's active shifts. @param now Epoch ms. */
 export function buildStatusCard(active: readonly Shift[], now: number): Paragraph[] {
   if (active.length === 0) return buildNotice("No research shift is running.");
   return active.map(({ token, startedAt, stopsAt, interimReportsCount }) => {

@@ -44,16 +44,16 @@ import {
 } from "./outcomes";
 
 /**
- * Commands that need no provider: each is done, and its answer queued, in one transaction, for one update once. They read
- * or they change something.
+ * Handlers of commands that need no provider. One transaction carries out the command and queues its answer, once an
+ * update. Some only read, others change something.
  */
 type Read = (ctx: QueryCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
 
-/** What research is about: the token of an argument; "" for the whole market, `null` for words that name no token. */
+/** The focus of research in an argument: a token, "" for the whole market, `null` for words that name no token. */
 async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
   const name = parseFocus(argument) ?? "?";
   if (name === "") return "";
-  // The exchanges may know a symbol that no list has; a name they do not know.
+  // An exchange may list a symbol that no list of coins has. It lists no names.
   const focus = (await findListedSymbol(ctx, name, now)) ?? name;
   return isSymbol(focus) ? focus : null;
 }
@@ -64,7 +64,7 @@ const SIGNALS: readonly Button[] = [
   { text: "Record", command: "record" },
 ];
 
-/** How far /whales looks back by default, and how many alerts it shows. */
+/** The default window of /whales, and the most alerts that it shows. */
 const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
 const READS = {
@@ -104,7 +104,7 @@ const READS = {
   report: async (ctx, { argument, now }) => {
     const focus = await focusNamed(ctx, argument, now);
     if (focus === null) return askWhichToken("report");
-    // Results are for everybody, no matter who asked for them.
+    // A result belongs to everybody, whoever requested it.
     const found = await getStoredResult(ctx, focus);
     if (found !== null) return { answer: buildFullTextCard(focus, found.result) };
     const of = focus === "" ? "" : ` ${focus}`;
@@ -145,7 +145,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (focus === null) return askWhichToken("follow");
     const config = await findConfig(ctx, userId);
     const set = placeIn(config?.chatId ?? sender.chatId).chatId;
-    // Whether the shift's cards come from this bot to this chat.
+    // Whether the shift's cards come to this chat, from this bot.
     const stoppable = config?.sealedBotToken === undefined && set === sender.chatId;
     const { jobId } = await ctx.runMutation(internal.research.shifts.startShift, {
       userId,
@@ -153,7 +153,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
       stoppable,
       paidBy: toBillingSubject({ userId, signedIn: true, address: null }),
     });
-    // The card at the start of a shift says everything, if it is sent to this chat.
+    // The shift's own first card is the answer, if it comes to this chat.
     if (stoppable) return { answer: [] };
     return {
       answer: buildNotice(
@@ -167,7 +167,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (active.length === 0) return reply("You have no research shift running.");
     const token = parseFocus(argument);
     const meant = active.filter((one) => argument === "" || one._id === argument || one.token === token);
-    if (meant.length === 0) return reply("That shift has ended already.");
+    if (meant.length === 0) return reply("That shift has already ended.");
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {
@@ -195,9 +195,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (!(await isLogin(ctx, userId, sender.messengerId)))
       return reply("Sign in to the web application to end a freeze.");
     const from = await unfreezeAccount(ctx, userId);
-    return reply(
-      `From ${formatDateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
-    );
+    return reply(`The freeze ends at ${formatDateTime(from)}, unless the account is frozen again before.`);
   },
   newid: async (ctx, { userId, argument, isTap }) => {
     if (!isTap || argument !== "yes")
@@ -205,7 +203,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
         answer: [
           [{ bold: "🔁 A new account id?" }],
           [
-            "From then on the old one belongs to nobody: programs and assistants that use it need the new one. Orders that wait for your approval are void. Wallets, settings and keys stay.",
+            "The old one stops working at once: give the new one to every program and assistant that uses it. Orders that wait for your approval become void. Wallets, settings and keys stay.",
           ],
         ],
         buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
@@ -215,7 +213,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   },
   recipients: async (ctx, { userId, argument }) => {
     const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
-    // Every channel of the account hears of it, so that this needs no card of its own.
+    // Every channel of the account is notified already: no card of its own is needed.
     if (what.toLowerCase() === "add") await addToRecipients(ctx, userId, address);
     if (what.toLowerCase() === "off") await removeFromRecipients(ctx, userId, address);
     return buildRecipientsCard(await listRecipients(ctx, userId), Date.now());
@@ -224,12 +222,12 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   refuse: (ctx, request) => decideQuestion(ctx, request, "no"),
 };
 
-/** A tap on a question to the owner. */
+/** Decides a question to the owner, by a tap. */
 async function decideQuestion(
   ctx: MutationCtx,
   { sender, argument }: CommandRequest,
   word: "yes" | "no",
 ): Promise<CommandOutcome> {
   const order = await answerQuestion(ctx, argument, word, sender.messengerId);
-  return order === null ? reply("You were not asked that.") : { answer: buildDecidedCard(order) };
+  return order === null ? reply("That question was for somebody else.") : { answer: buildDecidedCard(order) };
 }

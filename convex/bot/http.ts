@@ -20,43 +20,43 @@ const personShape = z.object({
 
 const entities = z.array(z.object({ type: z.string(), offset: z.int(), length: z.int() }));
 
-/** A message as far as the bot reads it. Source: the Bot API's `BotMessage`. */
+/** The fields of a message that the bot reads. Source: the Bot API's `Message`. */
 const messageShape = z.looseObject({
   text: z.string().optional(),
-  /** The words of a picture, a recording or a file. */
+  /** The text of a picture, a recording or a file. */
   caption: z.string().optional(),
   chat: chatShape,
   from: personShape.optional(),
-  /** The chat itself, where an anonymous admin speaks for it, or somebody's channel. */
+  /** The group itself, for an anonymous admin, or a channel, for its owner. */
   sender_chat: z.object({ id: z.int() }).optional().catch(undefined),
-  /** A channel's post, which the messenger has copied into the group that discusses it. */
+  /** A channel's post, copied by the messenger into the channel's discussion group. */
   is_automatic_forward: z.boolean().optional().catch(undefined),
-  /** Where names stand in the words, in UTF-16 units. */
+  /** The places of mentions in the text, in UTF-16 units. */
   entities: entities.optional().catch(undefined),
   caption_entities: entities.optional().catch(undefined),
   reply_to_message: z
     .looseObject({ from: personShape.optional(), forum_topic_created: z.unknown().optional() })
     .optional()
     .catch(undefined),
-  /** The album that a picture is part of; one of them has its words. */
+  /** The album of a picture; one picture of an album has its caption. */
   media_group_id: z.string().optional().catch(undefined),
   message_thread_id: z.int().positive().optional().catch(undefined),
   is_topic_message: z.boolean().optional().catch(undefined),
   /** The new id of a group that has become a supergroup. */
   migrate_to_chat_id: z.int().optional().catch(undefined),
-  /** Each of these fields means that the message was forwarded; older bots get the second. */
+  /** Present in a forwarded message; older versions of the API have the second. */
   forward_origin: z.unknown().optional(),
   forward_date: z.unknown().optional(),
 });
 type Written = z.output<typeof messageShape>;
 
-/** What somebody sends without words. Every other message without words is the messenger's own: a pin, a timer, a new topic. */
+/** The kinds of messages that people send without text. Any other message without text is the messenger's own: a pin, a timer, a new topic. */
 const MEDIA = [
   ...["animation", "audio", "document", "paid_media", "photo", "sticker", "story", "video", "video_note"],
   ...["voice", "contact", "dice", "game", "poll", "venue", "location"],
 ];
 
-/** A tapped button, as far as the bot reads it. Source: the Bot API's `CallbackQuery`. */
+/** The fields of a tapped button that the bot reads. Source: the Bot API's `CallbackQuery`. */
 const queryShape = z.object({
   id: z.string().min(1).max(64),
   from: personShape,
@@ -112,7 +112,7 @@ const webhook: MountedEndpoint = defineEndpoint({
       await ctx.runMutation(internal.bot.updates.moveGroup, { from: String(chat.id), to: String(to) });
     else if (received !== null)
       await ctx.runMutation(internal.bot.updates.receiveMessage, { updateId, ...received });
-    // The messenger shows a button as waiting until its tap is confirmed: so this is done at once, before the work.
+    // The messenger shows a button as waiting until its tap is confirmed, so the confirmation does not wait for the work.
     return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
   },
 });
@@ -121,7 +121,10 @@ const webhook: MountedEndpoint = defineEndpoint({
 function requireSecret(headers: Headers): void {
   const given = headers.get("x-telegram-bot-api-secret-token") ?? "";
   if (!isEqualBytes(utf8ToBytes(given), utf8ToBytes(getRequired("MESSENGER_WEBHOOK_SECRET"))))
-    throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
+    throw new AppError(
+      "unauthorized",
+      "The webhook's secret token is missing or wrong: register the webhook again",
+    );
 }
 
 type Received = Omit<BotMessage, "updateId">;
@@ -134,7 +137,7 @@ function parseTap({ from, message, data }: z.output<typeof queryShape>): Receive
   return { sender, text: `/${data}`, forwarded: false, tapped };
 }
 
-/** What somebody has written or sent; `null` for what the bot does not read: the messenger's own messages, channels, bots. */
+/** A person's message; `null` for the messages that the bot does not read: the messenger's own, those of channels and bots. */
 function writtenMessage(message: Written): Received | null {
   const sender = parseSender(message);
   const content = message.text ?? message.caption;
@@ -142,7 +145,7 @@ function writtenMessage(message: Written): Received | null {
   const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
   if (content === undefined && isSilent) return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
-  // What was copied from a card contains invisible joiners.
+  // Text that was copied from a card contains invisible joiners.
   const text = cutTo(content?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
   if (sender.alone) return { sender, text: text.replace(PASTED, "/start $1"), forwarded };
   return { sender, forwarded, ...addressedIn(message, text) };
@@ -150,14 +153,14 @@ function writtenMessage(message: Written): Received | null {
 
 const MENTION = /^@(\w{1,64})[\s,:]/;
 
-/** To whom words in a group are said: to the bot that they name, anywhere, or to whose message they reply. */
+/** The addressee of a group's message: the bot of a mention, or the author of the message that it replies to. */
 function addressedIn(message: Written, text: string): Pick<BotMessage, "text" | "to"> {
   const { text: written, caption = "", reply_to_message: replied } = message;
   const marks = message.entities ?? message.caption_entities ?? [];
   const names = marks
     .filter(({ type }) => type === "mention")
     .map(({ offset, length }) => (written ?? caption).slice(offset + 1, offset + length));
-  // Bots' names end like that: https://core.telegram.org/bots/features#creating-a-new-bot
+  // The names of bots end in “bot”: https://core.telegram.org/bots/features#creating-a-new-bot
   const isCommand = text.startsWith("/");
   const name = MENTION.exec(text)?.[1] ?? names.find((one) => !isCommand && /bot$/i.test(one));
   if (name !== undefined) {
@@ -167,22 +170,22 @@ function addressedIn(message: Written, text: string): Pick<BotMessage, "text" | 
     const words = before === "" ? behind.replace(/^[\s,:]+/, "") : before + gap + behind;
     return { text: words, to: name.toLowerCase() };
   }
-  // A topic's messages reply to the one that has opened it.
+  // Every message of a topic replies to the message that opened it.
   const isReply = replied?.from?.id === ownId() && replied?.forum_topic_created === undefined;
   return isReply ? { text, to: "" } : { text };
 }
 
-/** The id of the service's own bot, with which its token begins. */
+/** The id of the service's own bot: its token begins with it. */
 function ownId(): number {
   return Number.parseInt(getOptional("MESSENGER_BOT_TOKEN") ?? "", 10);
 }
 
-/** A pasted link to the bot starts it, as an opened one does. */
+/** A pasted link to the bot starts it, like an opened one. */
 const PASTED = /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/;
 
 /**
- * Who speaks, in a chat that the bot reads: a person, or in a group the group itself, for which an anonymous admin speaks, or
- * a channel, for which its owner does; or `null`.
+ * The sender of a message: a person, the group itself for an anonymous admin, or a channel for its owner; `null` in chats
+ * that the bot does not read.
  */
 function parseSender({ chat, from, sender_chat: spokenFor, ...message }: Written): Sender | null {
   if (!["private", "group", "supergroup"].includes(chat.type) || message.is_automatic_forward === true)

@@ -4,8 +4,8 @@ import { indexOlderThan, type RecordsOf } from "../platform/records";
 
 export const botTables = {
   /**
-   * Updates that the bot has received, so that a repeated one changes nothing. Written by `bot/updates`; deleted after
-   * two days, since the messenger repeats an update for one.
+   * Updates that the bot has received: the messenger may deliver one again within a day. Written by `bot/updates`; deleted
+   * after two days.
    */
   botUpdates: defineTable({ updateId: v.number(), receivedAt: v.number() })
     .index("by_updateId", ["updateId"])

@@ -32,13 +32,13 @@ import {
 } from "./commands";
 import { answerOrReason, putAnswer, type CommandOutcome, vCommandOutcome } from "./outcomes";
 
-/** Messages to the bot, each from its receipt to its answer. */
+/** Messages to the bot, from their receipt to their answer. */
 
-/** How often an answer may be interrupted. */
+/** The most attempts at an answer. */
 const ATTEMPTS = 3;
-/** The time between two looks at research that is under way. */
+/** The time between two polls of research that is under way. */
 const POLL_MS = 3 * SECOND;
-/** Longer than any research takes; what is not done by then is given up. */
+/** Longer than any research takes: then the answer is given up. */
 const PATIENCE_MS = 8 * MINUTE;
 
 /** Accepts one message, once: it becomes one job. */
@@ -57,17 +57,17 @@ export const receiveMessage = internalMutation({
     }
     if (!isMeant(message, command)) return null;
     const chat = `chat:${sender.chatId}`;
-    // A picture says nothing; how to say something is told once an hour.
+    // A message without words gets the help, once an hour.
     if (text === "" && !(await hasLeft(ctx, "botHelp", chat))) return null;
     if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
-    // A flood is answered once, in a chat of its own.
+    // A flood gets one notice, and only in a private chat.
     else if (sender.alone && (await hasLeft(ctx, "botNotice", chat)))
       await putAnswer(ctx, message, { answer: buildNotice(FLOOD) });
     return null;
   },
 });
 
-/** Whether a message can be meant for this bot: in a group, what is said to a bot, or what anybody may ask. */
+/** Whether a message may be for this bot. In a group: a mention of a bot, a reply, a tap, or a command of everybody. */
 function isMeant({ sender, to, tapped }: BotMessage, command: ParsedCommand | null): boolean {
   if (sender.alone || tapped !== undefined || to !== undefined) return true;
   if (command === null) return false;
@@ -83,7 +83,7 @@ async function openAnswer(
   const owners = await ownerAnswer(ctx, message);
   if (owners !== null) return putAnswer(ctx, message, owners);
   const userId = await findUserOfMessenger(ctx, sender.messengerId);
-  // Words may need the model, so they do not wait where commands do; a single one is a coin's name.
+  // Words may need the model, so they queue apart from commands; a single word is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
   const text = message.tapped === undefined ? withoutCode(message.text, command) : message.text;
   const kept = { ...message, text };
@@ -96,8 +96,8 @@ async function openAnswer(
 }
 
 /**
- * The words with the hash of a link code in its place, as buttons have it: a code is written down nowhere. Without a key
- * none is valid. What else a link to the bot says is left out.
+ * A message's text as it is stored: the hash of a link code stands in the code's place, as in buttons, and any other
+ * payload of a link to the bot is dropped. Without a key no code is valid.
  */
 function withoutCode(text: string, command: ParsedCommand | null): string {
   if (command?.name === "start" && !hasCode(command)) return "/start";
@@ -105,7 +105,7 @@ function withoutCode(text: string, command: ParsedCommand | null): string {
   return `/${command.name} ${hashCode(command.argument)}`;
 }
 
-/** A code that a whole group has read is invalidated, no matter which bot it was meant for. */
+/** Invalidates a code that a whole group could read, whichever bot it was meant for. @returns Whether it was valid. */
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<boolean> {
   // Without a key no code is valid.
   if (!hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return false;
@@ -114,12 +114,12 @@ async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Prom
   return code !== null;
 }
 
-/** How a link for an owner starts the bot; the code follows. */
+/** The payload of a link for an owner: the code follows the prefix. */
 const OWNER_LINK = /^own_([0-9a-f]{24})$/;
 
 /**
- * The answer to a link for an owner, or to the tap that owns; `null` for any other message. It is given at once, so that no
- * job keeps the code.
+ * The answer to a link for an owner, or to the tap on Own; `null` for any other message. The receiving transaction makes
+ * it, so that no job stores the code.
  */
 async function ownerAnswer(ctx: MutationCtx, message: BotMessage): Promise<CommandOutcome | null> {
   const { sender, text, forwarded } = message;
@@ -172,19 +172,19 @@ export const storeBotAnswer = defineMutation(
   {
     ...vMessage.fields,
     job: vJob,
-    /** Whose data is in the answer; `null` for nobody's. */
+    /** The user whose data the answer contains; `null` without such data. */
     userId: v.union(v.string(), v.null()),
     outcome: vCommandOutcome,
   },
   async (ctx, { job, userId, outcome, ...message }) => {
     if (!(await completeWork(ctx, job))) return;
-    // An account that has been unlinked since then gets nothing about the user any more.
+    // A chat that was unlinked meanwhile gets none of the user's data.
     if (userId === null || userId === (await findUserOfMessenger(ctx, message.sender.messengerId)))
       await putAnswer(ctx, message, outcome);
   },
 );
 
-/** Looks again later, for an answer that waits for research; in the end it is given up. */
+/** Polls again later, for an answer that waits for research, until the patience ends. */
 export const wait = defineMutation({ ...vMessage.fields, job: vJob }, async (ctx, { job, ...message }) => {
   const row = await getRunningWork(ctx, job);
   if (row === null) return;
@@ -196,7 +196,7 @@ export const wait = defineMutation({ ...vMessage.fields, job: vJob }, async (ctx
   await putAnswer(ctx, message, { answer: buildNotice(LATE) });
 });
 
-/** An answer was cut off. */
+/** Apologises after the last attempt. */
 export const storeBotFailure = defineMutation(
   { ...vMessage.fields, ...vFailure },
   async (ctx, { isLast, ...given }) => {
@@ -205,7 +205,7 @@ export const storeBotFailure = defineMutation(
   },
 );
 
-/** A group has become a supergroup, under another id. */
+/** Moves the chat of a group that has become a supergroup, with a new id. */
 export const moveGroup = defineMutation({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
   await moveChat(ctx, from, to);
 });

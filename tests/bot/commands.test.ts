@@ -179,7 +179,7 @@ describe("an answer under way", () => {
     for (let i = 0; i < 3; i++) await loseScheduled(app);
     await arrived(app, 1);
     expect(app.cards().map(({ text }) => text)).toEqual([
-      "Something went wrong on my side. Please try again later.",
+      "Something went wrong on my side. Please try again in a few minutes.",
     ]);
     expect(await underWay(app)).toEqual([]);
   });

@@ -33,7 +33,7 @@ test("without the webhook's secret an update is 401, and nothing happens; with n
     expect([secret, status, body]).toEqual([
       secret,
       401,
-      { error: "The webhook's secret token is missing or wrong" },
+      { error: "The webhook's secret token is missing or wrong: register the webhook again" },
     ]);
   }
   await app.settle();
@@ -97,7 +97,7 @@ describe("an update", () => {
     await arrived(app, 22);
     const sent = (chatId: number) =>
       app.cards().flatMap((card) => (card.chatId === String(chatId) ? [card.text] : []));
-    expect(sent(ALICE).filter((text) => text.startsWith("That was a lot at once."))).toHaveLength(1);
+    expect(sent(ALICE).filter((text) => text.startsWith("Too many messages at once."))).toHaveLength(1);
     expect(sent(ALICE).length).toBeGreaterThanOrEqual(21);
     expect(sent(ALICE).length).toBeLessThan(30);
     expect(sent(77)).toEqual([HELP]);
