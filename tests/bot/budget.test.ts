@@ -26,6 +26,8 @@ poor(
     // A wish in one's own words is read by a model, too; one in the service's words is not.
     const [wish] = await say(app, "/alert wake me when ether is at 9000", { from: 11 });
     expect(wish).toMatch(USED_UP);
+    // A question by its command asks no model about alerts before.
+    expect((await say(app, "/ask Why has ether moved so much?", { from: 15 }))[0]).toMatch(USED_UP);
     expect((await say(app, "/alert ETH above 9000", { from: 12 }))[0]).toContain("ETH at");
     expect((await say(app, "ETH", { from: 13 }))[0]).toContain("ETH");
     expect(app.standins.sent("llm")).toHaveLength(asked);
