@@ -9,7 +9,7 @@ import { vListed } from "../identity/tables";
 import { findAuthor, listAuthors, openProof } from "./authors";
 import { socialTables } from "./tables";
 
-/** Social trading in the web application. Every function concerns only the signed-in user. */
+/** Social trading in the web application: every function acts for the signed-in user alone. */
 const vAuthor = socialTables.socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
 
 /**
@@ -25,7 +25,7 @@ export const startProof = mutation({
     const { userId } = await requireSetter(ctx);
     const handle = args.handle.trim().replace(/^@/, "");
     if (!/^\w{1,30}$/.test(handle)) {
-      throw new AppError("invalid_request", "handle must be letters, digits and _, at most 30");
+      throw new AppError("invalid_request", "handle must be at most 30 letters, digits and _");
     }
     return openProof(ctx, userId, handle, Date.now());
   },
@@ -56,7 +56,7 @@ export const setTrading = mutation({
   },
 });
 
-/** Unlinks an account: from now on its mentions are a stranger's. @throws AppError `not_found` */
+/** Unlinks an account: from now on its mentions order nothing. @throws AppError `not_found` for an account that is not linked. */
 export const unlink = mutation({
   args: { authorId: v.string() },
   returns: v.null(),
@@ -72,5 +72,5 @@ async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socia
   const { userId } = await requireUser(ctx);
   const author = await findAuthor(ctx, authorId);
   if (author?.userId === userId) return author;
-  throw new AppError("not_found", "This account is not linked to this user");
+  throw new AppError("not_found", "This account is not linked to you: prove it first");
 }

@@ -10,16 +10,16 @@ import { findCodeByHash, createCodeText, replaceCode } from "../messenger/model"
 import { findOwner } from "../identity/model";
 
 /**
- * Linked authors, and how much their mentions may move. That an account of the network is the user's is
- * proved by a code which it posts once in a mention. A posted code is public, so it only counts from the handle it was
- * made for; the account's id is stored.
+ * Linked authors, and how much their mentions may move. A user proves an account of the network by posting a code in a
+ * mention. A posted code is public, so it counts only from the handle that it was created for; the account's id is stored.
  */
 
 /** The most accounts per user. */
 const MAX_AUTHORS = 5;
 /**
- * The most that a mention moves, and that all of a user's move in 24 hours, in micro-USD. Swaps count with all that they
- * sell, not with what they may lose as others do (`wallets/orders/limits`): a post is a weak authorisation for a trade, as anybody who takes over the account can write one.
+ * The most that a mention moves, and that all of a user's mentions move in 24 hours, in micro-USD. Unlike other swaps
+ * (`wallets/orders/limits`), these count with their whole amount rather than with their possible loss: a post is a weak
+ * authorisation, since a stolen account of the network can write one.
  */
 export const [MOST_A_TRADE, MOST_A_DAY] = [toMicroUsd("100"), toMicroUsd("300")];
 
@@ -45,7 +45,7 @@ export async function openProof(
   now: number,
 ): Promise<{ code: string; expiresAt: number }> {
   if ((await listAuthors(ctx, userId)).length >= MAX_AUTHORS) {
-    throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
+    throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked: unlink one first`);
   }
   // 60 random bits.
   const code = (createCodeText(12).match(/.{4}/g) ?? []).join("-");
@@ -57,8 +57,8 @@ export async function openProof(
 
 /**
  * Links a mention's author if the mention contains the code of an open proof for the author's handle, and uses up the
- * code. An account that was linked to another user moves: whoever can post for it owns it now.
- * @returns The account's user and the other user who had it, or `null` if the mention proves nothing.
+ * code. An account that was linked to another user moves: control of the account is ownership.
+ * @returns The account's user and its former user, or `null` if the mention proves nothing.
  */
 export async function redeemProof(
   ctx: MutationCtx,
@@ -73,14 +73,14 @@ export async function redeemProof(
       continue;
     await ctx.db.delete("codes", proofCode._id);
     const { userId } = proofCode;
-    // The user may have claimed another userId since; then this one belongs to nobody.
+    // The user may have replaced the userId since; then it has no owner.
     if ((await findOwner(ctx, userId)) === null) continue;
     return { userId, earlier: await link(ctx, { authorId, handle, userId }, now) };
   }
   return null;
 }
 
-/** @returns The other user who had the account, or `null`. */
+/** @returns The account's former user, or `null`. */
 async function link(
   ctx: MutationCtx,
   author: { authorId: string; handle: string; userId: string },

@@ -42,10 +42,12 @@ export function buildAuthorLinkedCard(handle: string): Paragraph[] {
   ];
 }
 
-/** For the user who had the account before. */
+/** For the account's former user. */
 export function buildMovedCard(handle: string): Paragraph[] {
   return [
     [{ bold: `⚠️ @${handle} is no longer linked to you` }],
-    ["Somebody else has proved that the account is theirs. Its mentions move nothing of yours from now on."],
+    [
+      "Somebody else has proved that the account is theirs, so its mentions move nothing of yours any more. If it is yours, secure it and prove it again.",
+    ],
   ];
 }

@@ -3,8 +3,8 @@ import { trimTrailing } from "../lib/text/strings";
 import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 
 /**
- * Reads the author's own words by code alone. A post is a command only if every word belongs to one: posts that talk to
- * the model, quote, ask, doubt or set conditions use words that no command has. Pure.
+ * Reads trade commands from posts, by code alone. A post is a command only if every word of it belongs to the grammar: posts
+ * that talk to a model, quote, ask, doubt or set conditions use words outside it. Pure.
  */
 
 type Unit = Symbol | "USD";
@@ -21,14 +21,14 @@ export type TradeCommand = {
   recipient: string | null;
 };
 
-/** What a post says, and how certain that is: an order as such, one with polite words around it, or anything else. */
+/** A post's command, or why it has none, with its confidence: a bare command, a command among polite words, anything else. */
 export type PostReading = { confidence: number } & (
   | { kind: "command"; command: TradeCommand }
   | { kind: "none"; reason: string }
 );
 const CERTAIN = { exact: 0.95, polite: 0.85, none: 0.4 } as const;
 
-/** A command takes a few words; a longer post is not one. */
+/** A command has a few words; a longer post is none. */
 const MAX_LENGTH = 1_000;
 
 const ACTIONS = new Map<string, TradeCommand["action"]>([
@@ -59,7 +59,7 @@ const DOLLARS = new Set(["usd", "dollar", "dollars", "buck", "bucks", "$"]);
 
 const JOINING = new Set(["of", "for", "to", "into", "with", "from", "using", "in"]);
 
-/** Words that say nothing about a trade and change nothing about one. */
+/** Words without a meaning for a trade. */
 const COURTESIES = new Set(
   "please pls plz hey hi hello gm thanks thank thx ty some the now worth token tokens".split(" "),
 );
@@ -69,35 +69,40 @@ const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-
 const HANDLE = /^@\w{1,30}$/;
 /** The network appends its own links to posts with pictures and quotes. */
 const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
-/** Pictograms that nobody takes for a question, a refusal or a joke. */
+/** Pictograms that express neither a question, nor a refusal, nor a joke. */
 const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
 
-/** Words that change nothing right after their verb; elsewhere they reverse a sentence. */
+/** Words that mean nothing right after these verbs; elsewhere they may reverse a sentence. */
 const BEHIND_VERB = new Map<string, readonly string[]>([
   ["me", ["do:buy"]],
   ["my", ["do:sell", "do:swap", "do:send"]],
 ]);
 
-/** Reads a post; if it is not a command, the reason is meant for its author. */
+/** Reads a post. Without a command, the reason is a sentence for its author. */
 export function readCommand(text: string): PostReading {
-  if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
-  // A raised, circled or broken number would become another one, and an ellipsis means that something is missing.
-  if (/\p{No}/u.test(text)) return none("The post has a number that is not a plain one");
+  if (text.length > MAX_LENGTH)
+    return none("The post is too long for a trade command: write only the command");
+  // NFKC turns a raised, circled or broken number into another one. An ellipsis means that words are missing.
+  if (/\p{No}/u.test(text)) return none("The post has a number in special characters: write plain digits");
   const plain = text.normalize("NFKC");
-  if (plain.includes("..")) return none("The post does not end where its text does");
+  if (plain.includes("..")) return none("The post has an ellipsis: write the whole command in one post");
   const tokens: string[] = [];
   let isPolite = false;
   for (const raw of plain.split(/\s+/)) {
     const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(tokens.at(-1) ?? "") === true;
     const word = behind ? "" : parseWord(raw);
-    if (word === null) return none("The post says more than a plain trade command");
+    if (word === null)
+      return none(
+        "The post says more than a plain trade command: write only the command, such as: buy 10 USD of ETH",
+      );
     if (word !== "") tokens.push(...word.split(" "));
     else isPolite ||= behind || /[\p{L}\p{S}]/u.test(raw.replace(/^[@#].*|^https?:.*/, ""));
   }
   const verbs = tokens.filter((word) => word.startsWith("do:"));
-  if (verbs.length !== 1) return none("The post does not name exactly one of buy, sell, swap and send");
+  if (verbs.length !== 1)
+    return none("The post does not name exactly one of buy, sell, swap and send: write one command a post");
   if (tokens.filter((word) => word.startsWith("amount:")).length !== 1) {
-    return none("The post does not name exactly one amount");
+    return none("The post does not name exactly one amount: write one, such as: buy 10 USD of ETH");
   }
   const reading = compose(tokens.join(" "));
   return reading.kind === "command" && isPolite ? { ...reading, confidence: CERTAIN.polite } : reading;
@@ -107,7 +112,7 @@ function none(reason: string): PostReading {
   return { kind: "none", confidence: CERTAIN.none, reason };
 }
 
-/** A word in the grammar's spelling, `""` for a meaningless one, `null` for one that no command has. */
+/** A word in the grammar's spelling, `""` for a meaningless word, `null` for a word outside the grammar. */
 function parseWord(raw: string): string | null {
   const bare = trimTrailing(raw, ".,!;:");
   if (bare === "" || HANDLE.test(bare) || OWN_LINK.test(bare) || PICTOGRAM.test(bare)) return "";
@@ -196,15 +201,18 @@ function buildCommand(
 ): PostReading {
   const amount = found.amount ?? "";
   const unit = parseUnit(found.unit);
-  if (unit === null) return none("The post does not say which token the amount is in");
+  if (unit === null)
+    return none("The post does not say which token the amount is in: write it behind the number");
   const coin = unit === "USD" ? null : unit;
   const [from, to] = [parseToken(found.from), parseToken(found.to)];
   const sides = chooseSides(action, coin, from, to);
-  if (sides === null) return none("The post does not say which token is given and which is taken");
+  if (sides === null) return none("The post does not say which token to give and which to get: name both");
   // An amount is of the given or of the bought token; any other would need a second price.
   const sound = coin === null || coin === sides.fromToken || (action === "buy" && coin === sides.toToken);
   if (!sound || sides.fromToken === sides.toToken) {
-    return none("The post's tokens and amount do not fit together");
+    return none(
+      "The post's tokens and amount do not fit together: give the amount in one of the two tokens, or in USD",
+    );
   }
   const command = { action, ...sides, amount, unit, recipient: found.at ?? null };
   return { kind: "command", confidence: CERTAIN.exact, command };

@@ -8,7 +8,7 @@ import { executeOrder } from "../wallets/orders/execution";
 import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 import type { vPriceRequest } from "./mentions";
 
-/** One attempt at one mention: prices are fetched, one mutation opens the trade. */
+/** One attempt at a mention: fetches the prices, then one mutation opens the trade. */
 
 export const executeMention = defineWorker({ mentionId: v.id("mentions") }, async (ctx, one) => {
   const requested = await ctx.runMutation(internal.social.mentions.beginMention, one);
@@ -25,7 +25,7 @@ async function getTradePrices({ fromToken, toToken }: Infer<typeof vPriceRequest
     const amount = (10n ** BigInt(WALLET_TOKENS[token].decimals)).toString();
     const { value, etherPrice } = await estimateValues({ token, amount });
     if (value === undefined || value === "0")
-      throw new AppError("upstream", `There is no live price for ${token}`);
+      throw new AppError("upstream", `There is no live price for ${token}: nothing was moved`);
     return { price: value, etherPrice };
   };
   const { price: fromPrice, etherPrice } = await getTradePrice(fromToken);

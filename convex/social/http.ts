@@ -18,7 +18,7 @@ const challenge: MountedEndpoint = defineEndpoint({
     output: { response_token: "sha256=yIknZS6DxwZ4dCvIgqoBZAqWPXbTHmQfRQEDp1hOwk8=" },
   },
   input: z.object({
-    // The same key signs answers and deliveries: a text that could be a delivery is never signed.
+    // One key signs challenges and deliveries, so no text that could be a delivery is ever signed.
     crc_token: z
       .string("must be a string")
       .regex(/^[A-Za-z0-9_+/=.-]{1,512}$/, "must be 1 to 512 letters, digits and _+/=.-")

@@ -31,16 +31,16 @@ import { findAuthor, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
 import { needsBoughtPrice, readCommand, computeSum, type TradeCommand } from "./commands";
 import { socialTables, type MentionStatus } from "./tables";
 
-/** The rows of mentions, from their arrival to their end. */
+/** Mentions, from their arrival to their end. */
 
 /** The most attempts at a mention: at once, a minute later, and four minutes after that. */
 const ATTEMPTS = 3;
 
-/** Its author no longer wants an order that has waited longer. */
+/** An order that has waited longer is no longer what its author wants. */
 const PATIENCE_MS = 15 * MINUTE;
-const TOO_LATE = "It could not be executed in time: nothing was moved";
+const TOO_LATE = "It could not be executed in time: nothing was moved. Post it again if you still want it";
 
-/** A post that arrives later than this, or is repeated later, is not an order. */
+/** A post that is delivered later than this, or again, is no order. */
 const LATEST_MS = 15 * MINUTE;
 
 /** The epoch of the network's ids: they carry the ms since then above their 22 lowest bits. */
@@ -69,7 +69,7 @@ export const storeMention = internalMutation({
   },
 });
 
-/** Decides what is an order, and starts the work for it. */
+/** Decides whether a mention is an order, and starts the work for it. */
 export const judgeMention = defineMutation({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await hasProved(ctx, row))) return;
@@ -83,7 +83,7 @@ export const judgeMention = defineMutation({ mentionId: v.id("mentions") }, asyn
   await enqueueWork(ctx, internal.social.execution.executeMention, { mentionId }, terms);
 });
 
-/** Whether a mention was its author's proof of an account; then it ends. */
+/** Whether a mention was the proof of an account; then it ends. */
 async function hasProved(ctx: MutationCtx, row: Doc<"mentions">): Promise<boolean> {
   const proven = await redeemProof(ctx, row, Date.now());
   if (proven === null) return false;
@@ -97,7 +97,7 @@ async function hasProved(ctx: MutationCtx, row: Doc<"mentions">): Promise<boolea
   return true;
 }
 
-/** Identifies one attempt; results of an earlier one change nothing. */
+/** Identifies one attempt: a late result of an earlier attempt changes nothing. */
 const vMentionAttempt = { mentionId: v.id("mentions"), job: vJob };
 
 /** The mention of an attempt; `null` if another attempt has replaced it, or the mention has ended. */
@@ -108,7 +108,7 @@ async function underWayAt(ctx: QueryCtx, { mentionId, job }: { mentionId: Id<"me
 /** The live prices that a command needs; `toToken` is `null` unless its price is needed. */
 export const vPriceRequest = v.object({ fromToken: vSymbol, toToken: v.union(vSymbol, v.null()) });
 
-/** Begins an attempt; `null` if there is nothing to execute any more. */
+/** Begins an attempt; `null` if the mention has ended. */
 export const beginMention = internalMutation({
   args: vMentionAttempt,
   returns: v.union(vPriceRequest, v.null()),
@@ -118,7 +118,10 @@ export const beginMention = internalMutation({
     if (row === null || agreed === null) return null;
     const { command, userId } = agreed;
     if (one.job.attempt === 1 && (await isTooMany(ctx, userId))) {
-      await endMention(ctx, row._id, { status: "ignored", reason: "Too many mentions in a short time" });
+      await endMention(ctx, row._id, {
+        status: "ignored",
+        reason: "Too many mentions in a short time: wait a minute, then post again",
+      });
       return null;
     }
     return { fromToken: command.fromToken, toToken: needsBoughtPrice(command) ? command.toToken : null };
@@ -136,8 +139,7 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
 }
 
 /**
- * Opens the trade: permission, limits, transaction and the link between the two rows are decided in this one
- * transaction.
+ * Opens the trade: one transaction decides permission and limits, opens the order and links the two rows.
  * @returns `null` if the trade is not allowed.
  * @throws AppError `invalid_request` beyond a limit in 24 hours.
  */
@@ -161,8 +163,8 @@ export const openTrade = internalMutation({
     if (sum === null || sum.value > MOST_A_TRADE) {
       const reason =
         sum === null
-          ? "The amount is smaller or finer than the token can be divided"
-          : `A trade by mention may be worth at most ${formatUnits(MOST_A_TRADE, 6)} USD`;
+          ? "The amount has more decimals than the token, or is less than its smallest unit: write a coarser one"
+          : `A trade by mention may be worth at most ${formatUnits(MOST_A_TRADE, 6)} USD: post a smaller one`;
       await endMention(ctx, mentionId, { status: "ignored", reason });
       return null;
     }
@@ -181,7 +183,7 @@ export const openTrade = internalMutation({
       mentioned: { mentionId, action: command.action, onSettled },
     });
     await ctx.db.patch("mentions", mentionId, { tradeId: order._id });
-    // From here on only the order continues.
+    // From here on the order continues alone.
     await cancel(ctx, mentionId);
     return order._id;
   },
@@ -198,7 +200,7 @@ function toOrderRequest({ fromToken, toToken, recipient }: TradeCommand, amount:
 
 type Agreed = { userId: string; command: TradeCommand; wallet: Doc<"wallets"> };
 
-/** What the author orders, if they may; otherwise the mention ends, and this is `null`. */
+/** The command of a mention whose author may give it; otherwise ends the mention, and returns `null`. */
 async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
   const now = Date.now();
   const end = async (status: "ignored" | "failed", reason: string): Promise<null> => {
@@ -209,31 +211,39 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
   if (author === null || row.userId !== author.userId)
     return end("ignored", "The author's account is not linked to any user");
   const { userId } = author;
-  if (!author.enabled) return end("ignored", "Social trading is switched off");
+  if (!author.enabled)
+    return end("ignored", "Social trading is switched off: switch it on in the web application");
   if (row.objection !== undefined) return end("ignored", row.objection);
   const written = row.postedAt ?? Number((BigInt(row.tweetId) >> 22n) + FIRST_ID_AT);
-  if (written < row.receivedAt - LATEST_MS) return end("ignored", "The post is too old to be executed");
+  if (written < row.receivedAt - LATEST_MS)
+    return end("ignored", "The post is too old to be executed: write a new one");
   // Timestamps have whole seconds.
   if (written < author.linkedAt - (author.linkedAt % SECOND))
-    return end("ignored", "The post is older than its author's link");
+    return end("ignored", "The post is older than its author's link: write a new one");
   if (now - row.receivedAt > PATIENCE_MS) return end("failed", TOO_LATE);
   const reading = readCommand(row.text);
   if (reading.kind === "none") {
-    // It is unclear which trade it wants; that is recorded as a trade of unknown action.
+    // Recorded as a trade of unknown action.
     const { reason } = reading;
     const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason });
     await ctx.db.patch("mentions", row._id, { tradeId });
     return end("ignored", reason);
   }
   if (!(reading.confidence > Number(getSetting("SOCIAL_TRADE_CONFIDENCE"))))
-    return end("ignored", "It is not certain enough what the post asks for");
+    return end(
+      "ignored",
+      "It is not certain enough what the post asks for: write only the command, such as: buy 10 USD of ETH",
+    );
   if (isOn("TRADING_PAUSED")) return end("failed", "Sends and swaps are paused");
   const { command } = reading;
   if (command.recipient !== null) {
     const address = toChecksum(command.recipient);
     const listed = address === null ? null : await findRecipient(ctx, userId, address);
     if (listed === null || listed.countsFrom > now)
-      return end("ignored", "The recipient is not on the user's list, or not for two hours yet");
+      return end(
+        "ignored",
+        "The recipient is not on the user's list, or was added less than two hours ago: add it, and wait two hours",
+      );
   }
   const wallet = await findWallet(ctx, userId, "custody");
   return wallet === null
@@ -254,7 +264,7 @@ export const settleMention = defineMutation({ mentionId: v.id("mentions") }, asy
   );
 });
 
-/** After a failed attempt: the one rule begins another if the failure may pass. A limit of the service is the order's fault. */
+/** Ends a mention after a failed attempt, unless another attempt may succeed. */
 export const failMention = defineMutation(
   { mentionId: v.id("mentions"), ...vFailure },
   async (ctx, { mentionId, error, code, isLast }) => {
@@ -266,16 +276,16 @@ export const failMention = defineMutation(
       ? { reason: error, words: explainRefusal({ code, message: error }) }
       : { reason: "Internal error", words: "Something went wrong on my side." };
     const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
-    // A used-up cap is the author's own rule.
+    // A refusal by a cap is the author's own rule, and no failure.
     const status = code === "invalid_request" || code === "rate_limited" ? "ignored" : "failed";
     await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) });
   },
 );
 
-/** `words`: the reason in words for its author, if they differ. */
+/** `words`: the reason as the author reads it, where it differs from the stored one. */
 type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; words?: string };
 
-/** Ends a pending mention and notifies its author's user, if there is one. A second ending changes nothing. */
+/** Ends a pending mention and notifies its author's user. Idempotent. */
 async function endMention(
   ctx: MutationCtx,
   mentionId: Id<"mentions">,

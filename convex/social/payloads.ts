@@ -23,10 +23,10 @@ type Post = Pick<
   "tweetId" | "authorId" | "authorHandle" | "text" | "postedAt" | "objection"
 >;
 
-/** `post`: `null` if the event is no mention by somebody else. */
+/** `post`: `null` for an event other than a mention by another account. */
 export type Delivery = { post: Post | null };
 
-/** Longer texts are not commands, and this much shows that they are too long. */
+/** Longer texts are no commands; this much is stored to show that they are too long. */
 const MAX_TEXT = 4_000;
 
 const digits = z.string().regex(/^\d{1,25}$/);
@@ -83,9 +83,9 @@ function postIn({ event_type, filter, payload, includes }: z.output<typeof event
   if (isRetweet || text === "" || /^\s*RT @\w/.test(text)) return null;
   const authorHandle = includes?.users.find(({ id }) => id === authorId)?.username;
   const postedAt = Date.parse(created_at ?? "");
-  // Each version has its own id, and the first may have been executed.
+  // Each version of a post has its own id, and an earlier one may have been executed.
   const isEdited = namesAnother(one.edit_history_tweet_ids, tweetId);
-  const objection = isEdited ? "The post was edited: write a new one" : besides(text, author.username);
+  const objection = isEdited ? "The post was edited: write a new one" : findObjection(text, author.username);
   return {
     tweetId,
     authorId,
@@ -96,17 +96,17 @@ function postIn({ event_type, filter, payload, includes }: z.output<typeof event
   };
 }
 
-/** Whether a post speaks to somebody else than the service, as a reason; `null` if not. */
-function besides(text: string, own: string | undefined): string | null {
+/** The objection to a post that addresses another account than the service's; `null` without one. */
+function findObjection(text: string, own: string | undefined): string | null {
   const mentioned = new Set(
     Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
   );
-  if (mentioned.size === 0) return "The post does not name the service's account";
+  if (mentioned.size === 0) return "The post does not name the service's account: mention it";
   const isOthers = mentioned.size > 1 || (own !== undefined && !mentioned.has(own.toLowerCase()));
-  return isOthers ? "The post names another account besides the service's" : null;
+  return isOthers ? "The post names another account besides the service's: name only the service's" : null;
 }
 
-/** Whether a post's history of versions names another id than its own. Unreadable entries count as such. */
+/** Whether a post's history of versions has another id than its own. An unreadable entry counts as one. */
 function namesAnother(history: unknown, tweetId: string): boolean {
   if (history === undefined || history === null) return false;
   return Array.isArray(history) ? history.some((one) => one !== tweetId) : history !== tweetId;

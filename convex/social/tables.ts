@@ -17,8 +17,8 @@ export type MentionStatus = Infer<typeof vMentionStatus>;
 
 export const socialTables = {
   /**
-   * Every mention of the service's account, once. Written by `social/mentions`. A user's live until that user deletes their data, those of strangers
-   * for 30 days.
+   * Every mention of the service's account, once. Written by `social/mentions`. A user's mentions live until the user
+   * deletes their data, those of unlinked authors for 30 days.
    */
   mentions: defineTable({
     tweetId: v.string(),
@@ -30,7 +30,7 @@ export const socialTables = {
     /** The network's time, epoch ms. */
     postedAt: v.optional(v.number()),
     receivedAt: v.number(),
-    /** Why it cannot be an order, by the payload (`payloads.ts`). */
+    /** Why it cannot be an order, from the payload (`payloads.ts`). */
     objection: v.optional(v.string()),
     status: vMentionStatus,
     /** Why it failed or was ignored. */
@@ -65,7 +65,7 @@ export const socialTables = {
 export const socialRecords: RecordsOf<typeof socialTables> = {
   // On deletion the links are deleted first, so that no mention moves anything any more.
   socialAuthors: {
-    keep: "a user's proof, until they end it",
+    keep: "a user's proof, until they unlink the account",
     ownedBy: { rows: indexOfUser("by_userId"), section: "socialAccounts", onDeletion: "go" },
   },
   mentions: {

@@ -89,7 +89,7 @@ test("an owner by phone alone keeps it linked, ends a freeze two hours later, an
   await tap(app, "🔐 Own");
   await claimsTakeEffect(app);
   await say(app, "/unlink");
-  expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
+  expect(await newest(app)).toMatch(/do not unlink.*\/freeze.*\/newid.*login to the web application/s);
 
   await say(app, "/freeze");
   expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");

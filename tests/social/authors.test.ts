@@ -113,7 +113,11 @@ test("a mention by somebody who has the user's handle and not the id, while trad
   };
   const strangers = { status: "ignored", reason: "The author's account is not linked to any user" };
   expect(await outcomeOf({ ...ALICE, id: "999" })).toMatchObject(strangers);
-  const off = { status: "ignored", reason: "Social trading is switched off", userId };
+  const off = {
+    status: "ignored",
+    reason: "Social trading is switched off: switch it on in the web application",
+    userId,
+  };
   expect(await outcomeOf()).toMatchObject(off);
   expect(app.cards().at(-1)).toMatchObject({
     chatId: "77",

@@ -93,17 +93,17 @@ test("a post that was edited, is to somebody else, or is old is no order", async
   ];
   for (const [index, text] of rivals.entries())
     expect(await told(event({ tweetId: `${index + 11}`, text }))).toMatchObject(
-      ignored("The post names another account besides the service's"),
+      ignored("The post names another account besides the service's: name only the service's"),
     );
   expect(await told(event({ tweetId: "15", text: "buy 10 usd of eth" }))).toMatchObject(
-    ignored("The post does not name the service's account"),
+    ignored("The post does not name the service's account: mention it"),
   );
   const before = new Date(Date.now() - 5 * MINUTE).toISOString();
-  const older = ignored("The post is older than its author's link");
+  const older = ignored("The post is older than its author's link: write a new one");
   expect(await told(event({ ...said, tweetId: "16" }, { created_at: before }))).toMatchObject(older);
   await app.pass(60 * MINUTE, { cronsRun: false });
   const late = Date.now() - 15 * MINUTE - 1_000;
-  const tooOld = ignored("The post is too old to be executed");
+  const tooOld = ignored("The post is too old to be executed: write a new one");
   const dated = event({ ...said, tweetId: "17" }, { created_at: new Date(late).toISOString() });
   expect(await told(dated)).toMatchObject(tooOld);
   const undated = event({ ...said, tweetId: idAt(late) }, { created_at: undefined });
@@ -123,7 +123,9 @@ test("a post that was forgotten or erased is no order when it comes again", asyn
   const { browser } = await linkedUser(app);
   await deliver(app, strangers);
   await decided(app);
-  expect((await app.rows("mentions")).at(-1)).toMatchObject({ reason: "The post is too old to be executed" });
+  expect((await app.rows("mentions")).at(-1)).toMatchObject({
+    reason: "The post is too old to be executed: write a new one",
+  });
   await app.pass(MINUTE, { cronsRun: false });
   const erased = event({ tweetId: "901", text: "@bot good morning" });
   await deliver(app, erased);
@@ -136,7 +138,7 @@ test("a post that was forgotten or erased is no order when it comes again", asyn
   await decided(app);
   expect((await app.rows("mentions")).at(-1)).toMatchObject({
     tweetId: "901",
-    reason: "The post is older than its author's link",
+    reason: "The post is older than its author's link: write a new one",
   });
 });
 
@@ -148,7 +150,8 @@ test("a polite order is not certain enough above its score, an exact one is", as
   expect(await posted("please buy 10 USD of ETH")).toMatchObject({
     status: "ignored",
     confidence: 0.85,
-    reason: "It is not certain enough what the post asks for",
+    reason:
+      "It is not certain enough what the post asks for: write only the command, such as: buy 10 USD of ETH",
   });
   expect(await app.rows("orders")).toEqual([]);
   await mention(app, "buy 10 USD of ETH");

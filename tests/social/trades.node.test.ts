@@ -104,7 +104,8 @@ describe("a linked author's mention", () => {
       const { row, trade } = await outcome(app);
       return [row?.status, row?.reason, trade?.state, await usdcOf(friend)];
     };
-    const reason = "The recipient is not on the user's list, or not for two hours yet";
+    const reason =
+      "The recipient is not on the user's list, or was added less than two hours ago: add it, and wait two hours";
     expect(await sent()).toEqual(["ignored", reason, undefined, 0n]);
     await allow({ app, browser }, friend);
     expect(await sent()).toEqual(["processed", undefined, "confirmed", 5_000_000n]);
@@ -119,7 +120,7 @@ test("limits hold per trade by the live price", async () => {
     await mention(app, text);
     expect((await outcome(app)).row).toMatchObject({
       status: "ignored",
-      reason: "A trade by mention may be worth at most 100 USD",
+      reason: "A trade by mention may be worth at most 100 USD: post a smaller one",
     });
   }
 });
