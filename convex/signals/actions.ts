@@ -44,12 +44,12 @@ import {
 import type { vAnswer } from "./tables";
 import { computeOutcome } from "./tracker";
 
-/** What the room asks the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
+/** The room's calls to the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
 /** A trade is not entered at a price that is older. */
 const PRICE_AGE_MS = 15 * SECOND;
 
-/** Asks for the signals of a day that are still to be issued, and stores them together. */
+/** Requests the missing signals of a day, and stores them together. */
 export const issue = defineWorker({ day: v.string() }, async (ctx, { day, job }) => {
   const tasks = await ctx.runQuery(internal.signals.issue.listTasks, { day });
   if (tasks.length === 0) return "over";
@@ -58,11 +58,11 @@ export const issue = defineWorker({ day: v.string() }, async (ctx, { day, job })
   const isOver = await ctx.runMutation(internal.signals.issue.storeSignals, { job, day, answers });
   if (isOver) return undefined;
   const failure = proposed.find((one) => one.status === "rejected");
-  throw failure?.reason ?? new AppError("conflict", "The day is over");
+  throw failure?.reason ?? new AppError("conflict", "The day ended before its signals were issued");
 });
 
 /**
- * A model's signal at a measured price, or why it proposes nothing that may be issued.
+ * A model's signal at a measured price, or the problem of a proposal that may not be issued.
  * @throws AppError `upstream`, also if the price moved while the model answered.
  */
 async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vAnswer>> {
@@ -76,7 +76,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
   const question = {
     ...buildSignalQuestion(context),
     demands: (given: Stated) => findProposalProblems(given, market) ?? findShortfall(given, market),
-    // What is still below its break-even is issued as a HOLD.
+    // A proposal that is still below its break-even is issued as a HOLD.
     mend: <Given extends Stated>(given: Given) =>
       findProposalProblems(given, market) === null ? given : null,
   };
@@ -102,7 +102,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
   }
 }
 
-/** The market of the last hours, as far as it is in reach. */
+/** The market of the last hours, as far as the exchanges answer. */
 async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { step: HOUR, from: to - PROMPT_HOURS * HOUR, to } as const;
@@ -121,7 +121,7 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
   return { hours: candles ?? [], funding };
 }
 
-/** Looks at the path of each open signal's price, and closes those that have ended. */
+/** Reads the path of each open signal's price, and closes the signals that have ended. */
 export const trackSignals = defineProviderAction({}, async (ctx) => {
   for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.listOpenSignals, {})) {
     const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
@@ -141,7 +141,7 @@ export const reviewDay = defineRefresh({ day: v.string() }, async (ctx, { day, b
   return (await review(ctx, about, billTo)).review;
 });
 
-/** Writes the review of a week; without the model its recap goes out unreviewed. */
+/** Writes the review of a week; without the model its recap is sent without a review. */
 export const reviewWeek = defineProviderAction({ week: v.string() }, async (ctx, { week }) => {
   const signals = await ctx.runQuery(internal.signals.history.getWeek, { week });
   const of = (name: string) => signals.find((one) => `${one.token} ${one.day}` === name) ?? null;
@@ -166,7 +166,7 @@ async function review(
   return { review: resolveReview(value.review, ledger, totals), model };
 }
 
-/** Signs and sends an anchor of the chain's head, if one is due. After a failure it is tried again an hour later. */
+/** Signs and sends an anchor of the chain's head, if one is due. After a failure the cron tries again within the hour. */
 export const anchor = defineProviderAction({}, async (ctx) => {
   await orNullIfDown(sendAnchor(ctx), "signals.not anchored", "error");
 });

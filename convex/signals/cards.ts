@@ -28,7 +28,7 @@ const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const MARKS = { PENDING: "⏳", WIN: "✅", LOSS: "❌", EXPIRED: "⌛" } as const;
 const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
-/** The day's new signals; the newest ones, for a user who asked. */
+/** The card of a day's new signals, and of the newest ones on request. */
 export function buildSignalsCard(
   title: "Trading signals" | "Latest signals",
   signals: readonly Signal[],
@@ -57,7 +57,7 @@ export function buildWeekCard(
   };
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${getDayAfter(week, 6)}, UTC`],
-    standingLines(computeTotals(signals)),
+    totalsLines(computeTotals(signals)),
     listDaysOfWeek(week).flatMap((day, index): Span[] => [
       index === 0 ? "" : "\n",
       { bold: new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) },
@@ -69,7 +69,7 @@ export function buildWeekCard(
   ];
 }
 
-/** The results of the whole record: first in plain words, then the excess over chance and what the confidence was worth. */
+/** The results of the whole record: a plain sentence, the excess over chance, the calibration of the confidence. */
 export function recordLines({ summary, edge, reliability }: WholeRecord): Span[] {
   const { days, excessPoints, lowPoints, highPoints, afterCostsPoints, verdict } = edge;
   const title = { bold: "Whole record" };
@@ -105,7 +105,7 @@ function levelLines(signal: Signal): Span[] {
   return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
-/** ` +1.05 %` after costs, if it has come to that. */
+/** ` +1.05 %` after costs; "" for a signal without a result. */
 const result = ({ pnlPercent, costBps }: Signal): string =>
   typeof pnlPercent === "number" ? ` ${formatSignedPercent(subtractCosts(pnlPercent, costBps))}` : "";
 
@@ -113,8 +113,8 @@ const result = ({ pnlPercent, costBps }: Signal): string =>
 const ending = (one: Signal): string =>
   `${MARKS[one.status]} ${ENDINGS[one.status]}${result(one)}${one.exitPrice === null ? " without a price" : ""}`;
 
-function standingLines(standing: SignalTotals): Span[] {
-  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
+function totalsLines(totals: SignalTotals): Span[] {
+  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = totals;
   const open = pending === 0 ? "" : ` · open ${pending}`;
   const counts = `Won ${wins} · lost ${losses} · expired ${expired}${open}`;
   if (trades === 0) return [counts];
@@ -136,7 +136,7 @@ function quote(words: string): string {
   return `“${words}”`;
 }
 
-/** Somebody who keeps this line can prove that nothing before it was changed. */
+/** The line of the chain's head: a kept copy proves that no earlier event was changed. */
 export function buildHeadLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
   const { sequence, hash, anchor } = head;

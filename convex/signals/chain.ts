@@ -11,13 +11,13 @@ import { openServiceOrder } from "../wallets/orders/model";
 import { vSignalEvent, vHead, type Head, type Issued, type SignalOutcome, type Signal } from "./tables";
 
 /**
- * The chain of signal events: each contains the hash of its content and of the event before it. If one is changed,
- * removed, moved or inserted, all later hashes and the published head no longer fit. `npm run verify-signals` computes
- * them with its own code.
+ * The hash chain of signal events: each event contains the hash of its content and of the event before it. A changed,
+ * removed, moved or inserted event contradicts all later hashes and the published head. `npm run verify-signals` computes
+ * the hashes with code of its own.
  *
- * Once a day, as soon as the signals are issued, its head goes to Base, in a transaction of an account that holds gas and
- * nothing else. What is in a block existed when the block was made, so nobody can rewrite the events up to it, not even the
- * operator. The orders of wallets follow and repair an anchor like any other transaction.
+ * Once a day, after the signals are issued, the head goes to Base, in a transaction of an account that holds only gas. A
+ * block proves that its content existed, so even the operator cannot rewrite the events up to an anchor. An anchor is an
+ * order: `wallets/orders` follows and repairs its transaction.
  */
 
 /** The hash before the first event. */
@@ -39,7 +39,7 @@ function canonicalJson(fields: Record<string, Json>): string {
   return `{${members.join(",")}}`;
 }
 
-/** An event as it follows `head`; a chain without events has none. */
+/** Links an event to the chain's head; `null` for the first event. */
 export function linkEvent(head: Head | null, { kind, token, day, content: fields }: Statement) {
   const sequence = (head?.sequence ?? 0) + 1;
   const previousHash = head?.hash ?? GENESIS;
@@ -74,12 +74,12 @@ export function buildClosedStatement(
 }
 
 /** The call data of an anchor, `0x` and the text's UTF-8 in hex. */
-function anchorData({ sequence, hash }: Head): `0x${string}` {
+function encodeAnchor({ sequence, hash }: Head): `0x${string}` {
   const text = new TextEncoder().encode(`signal record ${sequence} ${hash}`);
   return `0x${[...text].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** For the cron, every hour: anchors signals that could not be anchored at their issue, and days without a signal. */
+/** For the cron, every hour: anchors signals whose anchor failed at their issue, and days without a signal. */
 export const anchorDue = defineCron("anchor the signal record", anchorSoon);
 
 export async function anchorSoon(ctx: MutationCtx): Promise<void> {
@@ -87,30 +87,34 @@ export async function anchorSoon(ctx: MutationCtx): Promise<void> {
 }
 
 /** More events than a day has. */
-const OF_A_DAY = 10;
+const MOST_A_DAY = 10;
 
-/** Opens the order of an anchor of the head; `null` if none is due, or another attempt was faster. */
+/** Opens the order of an anchor of the head; `null` if none is due, or another one is about to be signed. */
 export const openAnchor = internalMutation({
   args: { address: v.string() },
   returns: v.union(v.id("orders"), v.null()),
   handler: async (ctx, { address }) => {
     const { request, state } = (await findLastSent(ctx, "anchor", address)) ?? {};
     const anchored = request?.kind === "anchor" && state !== "failed" ? request.sequence : 0;
-    const news = await eventsAfter(ctx, anchored, OF_A_DAY);
+    const news = await listEventsAfter(ctx, anchored, MOST_A_DAY);
     const head = await findHead(ctx);
-    // An outcome alone is no reason: it goes with the next day's signals.
+    // Outcomes alone wait for the anchor of the next day's signals.
     if (head === null || news.every(({ kind }) => kind === "closed")) return null;
     if (await isAboutToSign(ctx, "anchor", address)) return null;
-    const anchor = { kind: "anchor" as const, ...head, data: anchorData(head) };
+    const anchor = { kind: "anchor" as const, ...head, data: encodeAnchor(head) };
     const orderId = await openServiceOrder(ctx, "anchor", address, anchor);
-    const [event] = await eventsAfter(ctx, head.sequence - 1, 1);
+    const [event] = await listEventsAfter(ctx, head.sequence - 1, 1);
     if (event !== undefined)
       await ctx.db.patch("signalEvents", event._id, { anchors: [...(event.anchors ?? []), orderId] });
     return orderId;
   },
 });
 
-async function eventsAfter(ctx: QueryCtx, sequence: number, limit: number): Promise<Doc<"signalEvents">[]> {
+async function listEventsAfter(
+  ctx: QueryCtx,
+  sequence: number,
+  limit: number,
+): Promise<Doc<"signalEvents">[]> {
   return ctx.db
     .query("signalEvents")
     .withIndex("by_sequence", (q) => q.gt("sequence", sequence))
@@ -119,8 +123,8 @@ async function eventsAfter(ctx: QueryCtx, sequence: number, limit: number): Prom
 
 const vAnchor = v.object({ address: v.string(), txHashes: v.array(v.string()) });
 
-/** Once it is signed. */
-function anchorIn(order: Doc<"orders"> | null | undefined): Infer<typeof vAnchor>[] {
+/** The anchor of an order; none before it is signed. */
+function toAnchors(order: Doc<"orders"> | null | undefined): Infer<typeof vAnchor>[] {
   if (order?.nonce === undefined) return [];
   return [{ address: order.address, txHashes: order.tries.map(({ hash }) => hash) }];
 }
@@ -133,10 +137,10 @@ export const listEvents = internalQuery({
     head: v.union(vHead, v.null()),
   }),
   handler: async (ctx, { after, limit }) => {
-    const publicEvents = (await eventsAfter(ctx, after, limit)).map(
+    const publicEvents = (await listEventsAfter(ctx, after, limit)).map(
       async ({ _id, _creationTime, anchors = [], ...event }) => {
         const orders = await Promise.all(anchors.map((id) => ctx.db.get("orders", id)));
-        return { ...event, anchors: orders.flatMap(anchorIn) };
+        return { ...event, anchors: orders.flatMap(toAnchors) };
       },
     );
     return { events: await Promise.all(publicEvents), head: await findHead(ctx) };
@@ -150,7 +154,7 @@ export type PublishedHead = Infer<typeof vPublishedHead>;
 export async function getPublishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
   const head = await findHead(ctx);
   if (head === null) return null;
-  return { ...head, anchor: anchorIn(await findLastSent(ctx, "anchor"))[0] ?? null };
+  return { ...head, anchor: toAnchors(await findLastSent(ctx, "anchor"))[0] ?? null };
 }
 
 export const readPublishedHead = internalQuery({

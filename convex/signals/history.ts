@@ -14,7 +14,7 @@ import { listDaysOfWeek, toSignalId, getDueWeek, type Token } from "./rules";
 import { vSignal, vToken, type Signal } from "./tables";
 import { vRecord } from "./validators";
 
-/** What is read of the signals and told of them: their history, how days stand, and the recaps of weeks. */
+/** The queries and cards of the signals: their history, the totals of days, and the recaps of weeks. */
 
 /** The newest signal of each of the tokens that has one. */
 export const readLatestSignals = internalQuery({
@@ -30,10 +30,7 @@ export const readAllSignals = internalQuery({
   handler: listAllSignals,
 });
 
-/**
- * A page of signals, newest first: of a token or of both, generated since a moment and before another (epoch ms); and
- * the record of their whole scope.
- */
+/** A page of signals, newest first, of a token or of both, generated from `since` to `before` (epoch ms); and the record of all of them. */
 export const listSignalPage = internalQuery({
   args: {
     token: v.union(vToken, v.null()),
@@ -55,7 +52,7 @@ export const listSignalPage = internalQuery({
   },
 });
 
-/** Queues a card with the newest signals for a user's messenger; `null` if none is queued. */
+/** Queues a card with the newest signals for a user's messenger; `null` without a signal or a chat. */
 export const sendLatest = internalMutation({
   args: { tokens: v.array(vToken), userId: v.string() },
   returns: v.union(v.id("messages"), v.null()),
@@ -68,48 +65,49 @@ export const sendLatest = internalMutation({
   },
 });
 
-/** The answer's key (`platform/cache`): a signal's levels are fixed, so its status says all that a review depends on. */
-function reviewKey(day: string, signals: readonly Signal[]): string {
+/** The cache key of a review: the levels of a signal are fixed, so a review depends on the statuses alone. */
+function buildReviewKey(day: string, signals: readonly Signal[]): string {
   return `signals review:${day} ${signals.map(({ token, status }) => `${token} ${status}`).join(", ")}`;
 }
 
-/** The signals of a UTC day, `2026-11-20`, as they are now, and the review of exactly these outcomes; `null` while there is none. */
+/** The signals of a UTC day (`2026-11-20`), and the review of exactly these outcomes; `null` while there is none. */
 export const getDay = internalQuery({
   args: { day: v.string() },
   returns: v.object({ signals: v.array(vSignal), review: v.union(v.string(), v.null()) }),
   handler: async (ctx, { day }) => {
     const signals = await listSignalsOfDay(ctx, day);
-    return { signals, review: (await findAnswer(ctx, reviewKey(day, signals)))?.body ?? null };
+    return { signals, review: (await findAnswer(ctx, buildReviewKey(day, signals)))?.body ?? null };
   },
 });
 
-/** After a failure no new review is begun for this long, so that callers do not wait for a gateway that is down. */
-const REST_MS = MINUTE;
+/** The cooldown after a failed review, so that callers do not wait for a gateway that is down. */
+const COOLDOWN_MS = MINUTE;
 
-/** Starts the review of a day, or joins the one under way or that failed within the minute. */
+/** Starts the review of a day, unless one is under way or failed within the cooldown. @returns Its cache key. */
 export const beginReview = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: v.string(),
   handler: async (ctx, { day, caller }): Promise<string> => {
-    const key = reviewKey(day, await listSignalsOfDay(ctx, day));
+    const key = buildReviewKey(day, await listSignalsOfDay(ctx, day));
     return beginRefresh(
       ctx,
-      { key, restMs: REST_MS, caller, queue: "models" },
+      { key, restMs: COOLDOWN_MS, caller, queue: "models" },
       internal.signals.actions.reviewDay,
       { day },
     );
   },
 });
 
-/** The weekly job: has the latest week that is due reviewed. If it runs late, on Monday or after, it is still the week before. */
+/** The weekly job: starts the recap of the latest due week. A late run, on Monday or after, still takes the week before. */
 export const recapDue = defineCron("recap the week's signals", async (ctx) => {
-  if (!(await recapWeek(ctx))) await finish(ctx, { week: getDueWeek(Date.now()), review: null, model: null });
+  if (!(await recapWeek(ctx)))
+    await finishWeek(ctx, { week: getDueWeek(Date.now()), review: null, model: null });
 });
 
-/** Begins the recap of a week that has none, again if it was lost. @returns Whether the week had a signal. */
+/** Starts the recap of the latest due week, unless it is stored. @returns Whether the week had a signal. */
 export async function recapWeek(ctx: MutationCtx): Promise<boolean> {
   const week = getDueWeek(Date.now());
-  if ((await signalsOfWeek(ctx, week)).length === 0) return false;
+  if ((await listSignalsOfWeek(ctx, week)).length === 0) return false;
   if ((await findRecap(ctx, week)) === null)
     await ctx.scheduler.runAfter(0, internal.signals.actions.reviewWeek, { week });
   return true;
@@ -122,27 +120,27 @@ async function findRecap(ctx: QueryCtx, week: string) {
     .unique();
 }
 
-async function signalsOfWeek(ctx: QueryCtx, week: string): Promise<Signal[]> {
+async function listSignalsOfWeek(ctx: QueryCtx, week: string): Promise<Signal[]> {
   return (await Promise.all(listDaysOfWeek(week).map((day) => listSignalsOfDay(ctx, day)))).flat();
 }
 
 export const getWeek = internalQuery({
   args: { week: v.string() },
   returns: v.array(vSignal),
-  handler: async (ctx, { week }) => signalsOfWeek(ctx, week),
+  handler: async (ctx, { week }) => listSignalsOfWeek(ctx, week),
 });
 
 const vReview = v.union(v.string(), v.null());
 
-/** Stores the recap and sends its card, once, in one transaction; `null` if no model has reviewed it. */
-export const storeWeek = defineMutation({ week: v.string(), review: vReview, model: vReview }, finish);
+/** Stores the recap and sends its card, once, in one transaction; `review` and `model` are `null` without a model's review. */
+export const storeWeek = defineMutation({ week: v.string(), review: vReview, model: vReview }, finishWeek);
 
-async function finish(
+async function finishWeek(
   ctx: MutationCtx,
   { week, ...written }: { week: string; review: string | null; model: string | null },
 ): Promise<void> {
   if ((await findRecap(ctx, week)) !== null) return;
-  const signals = await signalsOfWeek(ctx, week);
+  const signals = await listSignalsOfWeek(ctx, week);
   const of = (day: string, token: Token) =>
     signals.find((one) => one.day === day && one.token === token) ?? null;
   const days = listDaysOfWeek(week).map(

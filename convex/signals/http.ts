@@ -12,11 +12,11 @@ import { DAY, toDay, toIso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
 import { computeRecord, toPublicSignal, computeTotals } from "./record";
-import { isIssueTime, nextIssueAt, SIGNAL_TOKENS, type Token } from "./rules";
+import { isIssueTime, getNextIssueTime, SIGNAL_TOKENS, type Token } from "./rules";
 import { publicSignal, signalStats, signalToken, signalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
-/** The signals, their history, and how today stands. */
+/** Endpoints of the signals: the latest, their history, and the recap of today. */
 
 /** @throws AppError `not_configured` if none of these tokens has a signal and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
@@ -27,8 +27,8 @@ export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Pr
 }
 
 /**
- * The signals of a UTC day as they are now, with their review if it is ready in time. The figures are answered in any
- * case: if the review is missing or the caller has asked for too many, it is `null`.
+ * The signals of a UTC day, with their review if it is ready in time. The figures never wait for it: a review that is late,
+ * or that a limit refuses, is `null`.
  */
 export async function getReviewedDay(
   ctx: ActionCtx,
@@ -50,21 +50,23 @@ export async function getReviewedDay(
 
 const errors = { not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured." };
 
-/** What of these tokens' signals no longer holds, and when the next are due; `null` while all hold. */
-function endedNotice(now: number, tokens: readonly Token[], rows: readonly Signal[]): string | null {
+/** A notice of the signals that have ended or are missing, and of the next ones; `null` while all are open. */
+function findEndedNotice(now: number, tokens: readonly Token[], rows: readonly Signal[]): string | null {
   const said = tokens.flatMap((token) => {
     const row = rows.find((signal) => signal.token === token);
     if (row === undefined) return [`No ${token} signal has been issued yet.`];
     if (row.status === "PENDING" && row.expiresAt > now) return [];
     const outcome = row.status === "PENDING" ? "EXPIRED" : row.status;
     return [
-      `The ${token} signal of ${minuteOf(row.generatedAt)} has ended (${outcome}): it is no advice for now.`,
+      `The ${token} signal of ${formatMinute(row.generatedAt)} has ended (${outcome}): it is no advice for now.`,
     ];
   });
-  return said.length === 0 ? null : `${said.join(" ")} The next is due at ${minuteOf(nextIssueAt(now))}.`;
+  return said.length === 0
+    ? null
+    : `${said.join(" ")} The next is due at ${formatMinute(getNextIssueTime(now))}.`;
 }
 
-function minuteOf(at: number): string {
+function formatMinute(at: number): string {
   return `${toIso(at).slice(0, 16).replace("T", " ")} UTC`;
 }
 
@@ -113,7 +115,7 @@ const latest: MountedEndpoint = defineEndpoint({
         return [one, row === undefined ? null : toPublicSignal(row)];
       }),
     );
-    const notice = endedNotice(Date.now(), tokens, rows);
+    const notice = findEndedNotice(Date.now(), tokens, rows);
     const answer = { ...(notice === null ? {} : { notice }), signals };
     if (userId === undefined) return answer;
     await charge(ctx, "card", caller);
@@ -148,7 +150,7 @@ const history: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { token = null, limit }) => {
     await assertIssued(ctx, token ?? undefined);
-    // The record has the closed ones; the open ones are the newest.
+    // The record counts the closed signals; the open ones are among the newest.
     const page = { token, limit: Math.max(limit, MOST_OPEN) };
     const { signals: newest, record } = await ctx.runQuery(internal.signals.history.listSignalPage, page);
     const signals = newest.slice(0, limit);
@@ -158,8 +160,8 @@ const history: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** What of today has not been issued; `null` once all is. */
-function findNotice(now: number, signals: readonly Signal[]): string | null {
+/** A notice of today's missing signals; `null` once all are issued. */
+function findMissingNotice(now: number, signals: readonly Signal[]): string | null {
   const missing = SIGNAL_TOKENS.filter((token) => !signals.some((one) => one.token === token));
   if (missing.length === 0) return null;
   if (!isIssueTime(now)) return "Today's signals are issued at 08:00 UTC.";
@@ -178,7 +180,7 @@ function buildRecap(
     date: toDay(now),
     ...computeTotals(signals),
     byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
-    notice: findNotice(now, signals),
+    notice: findMissingNotice(now, signals),
     yesterday: { date: toDay(now - DAY), ...computeTotals(yesterday) },
     review,
     generatedAt: toIso(now),

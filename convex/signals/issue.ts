@@ -12,16 +12,16 @@ import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
 import { getDayAfter, getDayStart, isIssueTime, toSignalId, SIGNAL_TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
-/** Issuing the day's signals: one job asks for both, and goes on until each token has one or the day is over. */
+/** The issue of the day's signals: one job requests both, until each token has a signal or the day is over. */
 
 /** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
 const ATTEMPTS = 6;
-/** The most days that are noted; after a longer standstill the service begins anew. */
+/** The most missed days that become events: a longer standstill is no part of the record. */
 const MOST_MISSED = 400;
 
 /**
- * The daily job; it also makes up for a week's recap that was lost. A run before 08:00 is late for the day before, whose signal would be useless by then, so it issues
- * nothing.
+ * The daily job; it also starts a week's recap that was lost. A run before 08:00 is a late one of the day before, whose
+ * signals would be useless by then: it issues nothing.
  */
 export const openDay = defineCron("issue the day's signals", async (ctx) => {
   const now = Date.now();
@@ -47,17 +47,17 @@ async function isOver(ctx: MutationCtx, day: string): Promise<boolean> {
   return decided.every(Boolean);
 }
 
-/** Notes days on which the service stood still, so that no day is left out silently. */
+/** Records the days of a standstill, so that no day is missing without an event. */
 async function noteMissedDays(ctx: MutationCtx, today: string): Promise<void> {
   const last = await ctx.db.query("signalEvents").withIndex("by_day").order("desc").first();
   if (last === null) return;
   const first = Math.max(getDayStart(last.day), getDayStart(today) - MOST_MISSED * DAY);
   for (let day = toDay(first); day < today; day = getDayAfter(day))
-    await noneFor(ctx, day, "The service did not run on this day");
+    await recordNone(ctx, day, "The service did not run on this day");
 }
 
-/** The tokens that are undecided get none on a day. */
-async function noneFor(ctx: MutationCtx, day: string, detail: string): Promise<void> {
+/** Records that the undecided tokens get no signal on a day. */
+async function recordNone(ctx: MutationCtx, day: string, detail: string): Promise<void> {
   for (const token of SIGNAL_TOKENS) await noteMissing(ctx, { day, token }, { reason: "failed", detail });
 }
 
@@ -68,7 +68,7 @@ const vIssueTask = v.object({
 });
 export type IssueTask = Infer<typeof vIssueTask>;
 
-/** The tokens that are still to get a signal of the day, with the record that the model is told of each. */
+/** The tokens without a decision for the day, each with its record for the prompt. */
 export const listTasks = internalQuery({
   args: { day: v.string() },
   returns: v.array(vIssueTask),
@@ -84,8 +84,8 @@ export const listTasks = internalQuery({
 });
 
 /**
- * Stores what the model proposed for a day's tokens: each with its event, all on one card.
- * @returns Whether every token is decided; then the job is over.
+ * Stores the model's answers for a day's tokens: each with its event, all on one card.
+ * @returns Whether every token is decided; then the job is complete.
  */
 export const storeSignals = internalMutation({
   args: { job: vJob, day: v.string(), answers: v.array(vAnswer) },
@@ -106,7 +106,7 @@ export const storeSignals = internalMutation({
         paragraphs: buildSignalsCard("Trading signals", signals, await getPublishedHead(ctx)),
         picture: await createPicture("signals", signals.map(toSignalId).join(",")),
       });
-      // Anchored now, it is before anybody can know their outcomes.
+      // An anchor at the issue proves that the signals are older than their outcomes.
       await anchorSoon(ctx);
     }
     const isDone = await isOver(ctx, day);
@@ -115,11 +115,11 @@ export const storeSignals = internalMutation({
   },
 });
 
-/** After the last attempt: the tokens without a signal get none. */
+/** Ends the day after the last attempt: the tokens without a signal get none. */
 export const storeIssueFailure = defineMutation(
   { day: v.string(), ...vFailure },
   async (ctx, { day, error, code, isLast }) => {
-    // What an unexpected error says is for the operator alone.
-    if (isLast) await noneFor(ctx, day, code === undefined ? "An unexpected error" : error);
+    // The text of an unexpected error is for the operator alone.
+    if (isLast) await recordNone(ctx, day, code === undefined ? "An unexpected error" : error);
   },
 );

@@ -10,9 +10,9 @@ import { LIFETIME_MS, SIGNAL_TOKENS, type Token } from "./rules";
 import type { SignalStats } from "./shapes";
 import type { SignalOutcome, Signal, vIssue } from "./tables";
 
-/** Signals in the database: what others read of them, and their changes, each with its event. */
+/** Signals in the database: their reads, and their changes, each with its event. */
 
-/** Whether a token has a signal on a day, or it is settled that it gets none. */
+/** Whether a token has a signal on a day, or an event that it gets none. */
 export async function isDecided(ctx: QueryCtx, day: string, token: Token): Promise<boolean> {
   const event = await ctx.db
     .query("signalEvents")
@@ -45,18 +45,18 @@ export async function listLatestSignals(ctx: QueryCtx, tokens: readonly Token[])
   return rows.flatMap((row) => (row === null ? [] : [toSignal(row)]));
 }
 
-/** A stored signal without what the platform adds to a row. */
+/** A stored signal without the platform's fields of a row. */
 export function toSignal({ _id, _creationTime, ...signal }: Doc<"signals">): Signal {
   return signal;
 }
 
 /** The record of a token's closed signals, or of all. */
 export async function recordFor(ctx: QueryCtx, scope: Token | "ALL"): Promise<SignalStats> {
-  const row = await keptRecords(ctx);
+  const row = await findStoredRecords(ctx);
   return row?.period === "all" ? row.records[scope] : computeRecord([]);
 }
 
-async function keptRecords(ctx: QueryCtx) {
+async function findStoredRecords(ctx: QueryCtx) {
   return ctx.db
     .query("recaps")
     .withIndex("by_period", (q) => q.eq("period", "all").eq("of", "ALL"))
@@ -72,17 +72,17 @@ export async function listAllSignals(ctx: QueryCtx): Promise<Signal[]> {
   return rows.map(toSignal).toReversed();
 }
 
-async function keepRecords(ctx: MutationCtx): Promise<void> {
+async function storeRecords(ctx: MutationCtx): Promise<void> {
   const signals = await listAllSignals(ctx);
-  const of = (wanted: Token) => computeRecord(signals.filter(({ token }) => token === wanted));
+  const of = (scope: Token) => computeRecord(signals.filter(({ token }) => token === scope));
   const records = { ALL: computeRecord(signals), BTC: of("BTC"), ETH: of("ETH") };
   const kept = { period: "all", of: "ALL", records, generatedAt: Date.now() } as const;
-  const row = await keptRecords(ctx);
+  const row = await findStoredRecords(ctx);
   if (row === null) await ctx.db.insert("recaps", kept);
   else await ctx.db.replace("recaps", row._id, kept);
 }
 
-/** Stores a day's signal of a token with its event. @returns `null` if the day is decided or over. */
+/** Stores a day's signal of a token, with its event. @returns `null` if the day is decided or over. */
 export async function issueSignal(
   ctx: MutationCtx,
   day: string,
@@ -98,10 +98,10 @@ export async function issueSignal(
   return signal;
 }
 
-/** Why a day has no signal: the model proposed nothing that may be issued, or something was out of reach. */
+/** Why a day has no signal: the model's proposals broke the rules (`refused`), or a provider did not answer (`failed`). */
 export type MissingSignal = { reason: "refused" | "failed"; detail: string };
 
-/** Notes that a token gets no signal on a day, unless it is decided. */
+/** Records that a token gets no signal on a day, unless the day is decided. */
 export async function noteMissing(
   ctx: MutationCtx,
   { day, token }: { day: string; token: Token },
@@ -123,5 +123,5 @@ export async function closeSignal(
   const signal = toSignal(row);
   await appendEvent(ctx, buildClosedStatement(signal, outcome));
   await emitToAll(ctx, "signal.closed", toPublicSignal({ ...signal, ...outcome }));
-  await keepRecords(ctx);
+  await storeRecords(ctx);
 }

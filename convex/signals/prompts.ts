@@ -23,15 +23,15 @@ import type { SignalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /**
- * What the room asks the model, the shapes of what comes back, and what reasoning and reviews may state: wins, losses and
- * results as facts of the record, and a signal's own levels. Pure.
+ * The room's prompts, the shapes of the model's answers, and the facts that reasoning and reviews may state: the record's
+ * wins, losses and results, and a signal's own levels. Pure.
  */
 
 /** Stored with every signal. A changed prompt needs a new version. */
 export const PROMPT_VERSION = "signal-5";
 
 export type MarketContext = {
-  /** The candles of the last 48 hours that are known, oldest first; none where the exchange is out of reach. */
+  /** The known candles of the last 48 hours, oldest first; none without an answer of the exchange. */
   hours: readonly Candle[];
   /** Percent per hour; if it is positive, long positions pay it. */
   funding: { percent: number; openInterestUsd: number } | null;
@@ -58,10 +58,7 @@ function describeRules({ costBps }: SignalContext): string {
 /** A value that is not a price becomes `null`; `signals/rules` then refuses a BUY or a SELL without levels. */
 const level = usdOrNull.describe("USD; null for HOLD");
 
-/**
- * What the model must send. `signals/rules` decides whether it may be issued. Levels of a HOLD mean nothing, so
- * they are always null.
- */
+/** The shape of the model's proposal. `signals/rules` decides whether it may be issued. The levels of a HOLD are null. */
 const proposalShape = z
   .object({
     signal: z.enum(["BUY", "SELL", "HOLD"]),
@@ -74,7 +71,7 @@ const proposalShape = z
   })
   .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
-/** The question for a token's signal; its demands are those of the market at hand. */
+/** The question for a token's signal. */
 export function buildSignalQuestion(context: SignalContext) {
   const { token, nowMs, price } = context;
   const parts = [
@@ -104,7 +101,7 @@ export function buildSignalQuestion(context: SignalContext) {
 /** How many hours back the moves in the prompt go. */
 const MOVES = [1, 6, 24] as const;
 
-/** How the price has moved, and how far it usually moves, in percent. */
+/** The moves of the price and its typical move, in percent. */
 function describeMoves({ hours, price }: SignalContext): string {
   const closes = hours.map(({ close }) => close);
   const percent = (from: number, to: number) => `${((to / from - 1) * 100).toFixed(2)} %`;
@@ -144,11 +141,11 @@ function describeRecord({ token, record: { wins, losses, reliability } }: Signal
   return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %). ${reliability ?? ""}`;
 }
 
-/** The subject of the whole record, in the words of the desk's readers. */
+/** The subject of the whole record's facts, as readers call it. */
 const RECORD = "market";
 const BY_RECORD = "the record of this service";
 
-function ledgerWith(
+function buildIndex(
   facts: readonly Fact[],
   words: readonly string[],
   now: number,
@@ -159,14 +156,14 @@ function ledgerWith(
   return buildCitationIndex(sources, now, { names: indexNames(facts), focus });
 }
 
-/** The signals of a day or a week by their names, a token or that with its day; `null` for one that was not issued. */
+/** The signals of a day or a week by name (`BTC`, `BTC 2026-11-20`); `null` for a signal that was not issued. */
 export type Reviewed = readonly { name: string; one: Signal | null }[];
 
 /** The facts that a review may state. */
-export function buildReviewIndex(reviewed: Reviewed, standing: SignalTotals, now: number): CitationIndex {
+export function buildReviewIndex(reviewed: Reviewed, totals: SignalTotals, now: number): CitationIndex {
   const by = (subject: string) => ({ subject, observedAt: now, source: BY_RECORD, url: "" });
-  const { wins, losses, expired, pending, trades } = standing;
-  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
+  const { wins, losses, expired, pending, trades } = totals;
+  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = totals;
   const record = buildFacts(by(RECORD), { wins, losses, expired, pending, trades, result, resultAfterCosts });
   const facts = reviewed.flatMap(({ name, one }) => {
     if (one === null) return [];
@@ -176,10 +173,10 @@ export function buildReviewIndex(reviewed: Reviewed, standing: SignalTotals, now
   const lines = reviewed.map(
     ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
   );
-  return ledgerWith([...record, ...facts], lines, now);
+  return buildIndex([...record, ...facts], lines, now);
 }
 
-/** Words about future trades, of which nobody knows the results. */
+/** Promises about future trades: a sentence with one is refused. */
 const PROMISES =
   /\b(?:certain(?:ly|ty)?|guarant\w+|assur\w+|surely|sure (?:thing|profit|win)|risk-?free|promis\w+|(?:can(?:'|’)?t|cannot|never|nobody|no one)\b.*\blos\w+|will|always|tomorrow)\b/i;
 
@@ -187,7 +184,7 @@ const REVIEW = { isBare: true, refused: PROMISES } as const;
 
 const reviewShape = z.object({ review: shortLine(1_200).describe("two to five sentences") });
 
-/** @param ledger What the review may state, by number. */
+/** @param ledger The citable facts, by number. */
 export function buildReviewQuestion(occasion: string, ledger: CitationIndex) {
   const facts = [...ledger.facts.values()].map(formatCitable).join("\n");
   return {
@@ -199,12 +196,12 @@ export function buildReviewQuestion(occasion: string, ledger: CitationIndex) {
     maxTokens: 1_000,
     shape: reviewShape,
     demands: ({ review }) => describeLeftovers(resolveFigures(review, ledger, REVIEW).leftovers),
-    // A wrong figure in the second answer is left out with its sentence.
+    // A second answer with a wrong figure loses the sentence of it (`resolveReview`).
     mend: (given) => given,
   } satisfies StructuredQuestion<typeof reviewShape>;
 }
 
-/** A review as readers get it: its figures come from the record. If no sentence stays, it is made from the record. */
+/** A review with the record's figures in place of its citations. If no sentence remains, the record's totals replace it. */
 export function resolveReview(
   review: string,
   ledger: CitationIndex,
@@ -214,10 +211,7 @@ export function resolveReview(
   return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
 }
 
-/**
- * The reasoning of a signal, with measured figures printed as they were measured; figures that only the model has are
- * marked.
- */
+/** The reasoning of a signal with measured figures as they were measured. Figures of the model alone are marked. */
 export function resolveReasoning(
   { reasoning, tp1, tp2, sl, confidence }: Proposal,
   { token: subject, nowMs, price, funding, record: { wins, losses } }: SignalContext,
@@ -238,5 +232,5 @@ export function resolveReasoning(
     }),
   ];
   const how = { isBare: true, isUncited: true, left: "mark" } as const;
-  return resolveFigures(reasoning, ledgerWith(facts, [], nowMs, subject), how).text;
+  return resolveFigures(reasoning, buildIndex(facts, [], nowMs, subject), how).text;
 }

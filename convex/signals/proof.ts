@@ -7,7 +7,7 @@ import { toPublicSignal } from "./record";
 import { chainHead, eventContent, publicSignal, signalEvent, type PublicSignal } from "./shapes";
 import type { Issued, Signal } from "./tables";
 
-/** What anybody can check the signals with: the chain of their events, its anchors, and all of them as a table. */
+/** The public evidence of the signals: the chain of their events with its anchors, and all signals as files. */
 
 /** The example of the API document: one signal, from issue to end, as the code makes it. */
 const issuedExample: Issued = {
@@ -50,7 +50,7 @@ const proofEndpoint: MountedEndpoint = defineEndpoint({
     input: { after: 0, limit: 1 },
     output: {
       events: [
-        shownEvent({ ...linkEvent(null, buildIssuedStatement(issuedExample)), anchors: [anchorExample] }),
+        toPublicEvent({ ...linkEvent(null, buildIssuedStatement(issuedExample)), anchors: [anchorExample] }),
       ],
       head: { sequence: 2, hash: "9c".repeat(32) },
       count: 1,
@@ -69,13 +69,13 @@ const proofEndpoint: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, input) => {
     const { events, head } = await ctx.runQuery(internal.signals.chain.listEvents, input);
-    return { events: events.map(shownEvent), head, count: events.length };
+    return { events: events.map(toPublicEvent), head, count: events.length };
   },
 });
 
 type Event = ReturnType<typeof linkEvent> & Pick<z.output<typeof signalEvent>, "anchors">;
 
-function shownEvent({ token: _, day: __, content, ...link }: Event) {
+function toPublicEvent({ token: _, day: __, content, ...link }: Event) {
   return { ...link, content: eventContent.parse(JSON.parse(content)) };
 }
 
@@ -110,7 +110,7 @@ function formatSheet(signals: readonly PublicSignal[]): string {
   const names = publicSignal.keyof().options;
   const cell = (value: string | number | null | undefined) => {
     const said = value === null || value === undefined ? "" : String(value);
-    // A spreadsheet would run a text that begins like a formula.
+    // A spreadsheet runs a text that begins like a formula.
     const text = typeof value === "string" && /^[=+@\t\r-]/.test(said) ? `'${said}` : said;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };

@@ -14,8 +14,8 @@ import type { PublicSignal, SignalStats, SignalTotals } from "./shapes";
 import type { Signal } from "./tables";
 
 /**
- * The record of the signals, computed from their rows: nothing is kept beside them. Pure. Percentages are numbers: 1.5 is
- * 1.5 %. A rate of nothing is null.
+ * The record of the signals, computed from their rows alone. Pure. Percentages are numbers: 1.5 is 1.5 %. A rate without a
+ * denominator is null.
  */
 
 /** A signal as callers see it. */
@@ -41,9 +41,9 @@ export function toPublicSignal(row: Signal): PublicSignal {
   };
 }
 
-/** With fewer results there is no verdict, and no ratio. */
+/** The least results for a verdict and for ratios of risk. */
 const RECORD_FROM = 30;
-/** With more minutes without a candle, nobody knows how a trade ended. */
+/** With more minutes without a candle, the end of a trade is uncertain. */
 const MAX_GAP_MINUTES = 5;
 
 export function computeRecord(rows: readonly Signal[]): SignalStats {
@@ -188,13 +188,13 @@ function dayExcesses(trades: readonly Trade[]): Excess[] {
   });
 }
 
-/** An e-value that says enough: without an edge it is ever reached with a probability of 5 % at most. */
+/** The decisive e-value: without an edge, the probability of ever reaching it is at most 5 %. */
 const DECISIVE = 20;
 
-/** A day's excess is never below: reward to risk is at least 0.8; after costs, because the target lies beyond them. */
+/** The least excess of a day, since reward to risk is at least 0.8; and after costs, since the target lies beyond them. */
 const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
 
-/** Whether the days decide. @param trades How many trades they are. */
+/** The verdict of the days. @param trades The number of their trades. */
 export function judgeEdge(days: readonly Excess[], trades: number): SignalStats["edge"]["verdict"] {
   if (trades < RECORD_FROM) return "no record yet";
   const net = days.map((one) => one.net);
@@ -203,7 +203,7 @@ export function judgeEdge(days: readonly Excess[], trades: number): SignalStats[
   return wealth(most, 0, LEAST, -1) >= DECISIVE ? "worse than chance" : "not told from chance";
 }
 
-/** The excess over chance, with bounds that each hold at 95 % however often one looks. */
+/** The excess over chance, with bounds that each hold at 95 % over any number of readings. */
 function computeEdge(trades: readonly Trade[]): SignalStats["edge"] {
   const days = dayExcesses(trades);
   const all = (of: keyof Excess) => days.map((one) => one[of]);
@@ -218,12 +218,13 @@ function computeEdge(trades: readonly Trade[]): SignalStats["edge"] {
 }
 
 const STAKES = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2];
-/** No bet may cost more than this share of what is owned. */
+/** The most that a day may cost, as a share of the gambler's wealth. */
 const MOST_AT_STAKE = 0.7;
 
 /**
- * What a gambler owns, from 1, who stakes shares of it on days above the mean `m` (below it with `sign` -1): with that
- * mean it ever reaches 20 with a probability of 5 % at most (Waudby-Smith and Ramdas, JRSS B 86, 2024).
+ * The wealth of a gambler who begins with 1 and stakes shares of it on days above the mean `m` (below it with `sign` -1). If
+ * `m` is the true mean, the wealth ever reaches 20 with a probability of at most 5 % (Waudby-Smith and Ramdas, JRSS B 86,
+ * 2024).
  */
 function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 = 1): number {
   const worst = sign === 1 ? m - floor : 1 - m;
@@ -234,7 +235,7 @@ function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 
   return sum(owned) / owned.length;
 }
 
-/** The mean nearest to the middle that the days rule out, found by halving; in points. */
+/** The mean nearest to the observed one that the days rule out, by bisection; in points. */
 function computeBound(days: readonly number[], sign: 1 | -1): number {
   const isOut = (m: number) => wealth(days, m, LEAST, sign) >= DECISIVE;
   let [out, within] = [sign === 1 ? LEAST : 1, days.length === 0 ? 0 : sum(days) / days.length];
@@ -249,10 +250,10 @@ function computeBound(days: readonly number[], sign: 1 | -1): number {
 
 /** Confidences in fifths: 0 to 19, 20 to 39, … 80 to 100. */
 const BINS = 5;
-/** In words at most so many of them. */
-const TOLD = 2;
+/** The fullest bins that the sentence names. */
+const MOST_NAMED = 2;
 
-/** What stated confidences were worth: how many trades were decided, and how many of them were won. */
+/** The calibration of the stated confidences: for each fifth, the decided trades and the share of won ones. */
 function computeReliability(decided: readonly Trade[]): SignalStats["reliability"] {
   const bins = Array.from({ length: BINS }, (_, bin) => {
     const binTrades = decided.filter(
@@ -265,7 +266,7 @@ function computeReliability(decided: readonly Trade[]): SignalStats["reliability
   const largest = bins
     .filter(({ n }) => n > 0)
     .toSorted((a, b) => b.n - a.n)
-    .slice(0, TOLD);
+    .slice(0, MOST_NAMED);
   const says = largest.map(
     ({ from, to, n, winrate }) =>
       `of ${formatCount(n, "signal")} stated at ${from}–${to} %, ${(winrate ?? 0).toFixed(0)} % were won`,

@@ -1,8 +1,8 @@
 import { DAY, toDay, HOUR, MINUTE } from "../lib/time";
 
 /**
- * The rules of signals: which may be issued, what a trade earns, and to which day and week it belongs. Pure. Prices are
- * USD, `computePnlPercent` 1.5 is 1.5 %. A day is written `2026-11-20` (UTC); a week is named by its Monday.
+ * The rules of signals: the conditions of issue, the result of a trade, its day and its week. Pure. Prices are USD, a
+ * `computePnlPercent` of 1.5 is 1.5 %. A day is written `2026-11-20` (UTC); a week is named by its Monday.
  */
 
 export const SIGNAL_TOKENS = ["BTC", "ETH"] as const;
@@ -12,10 +12,10 @@ export type SignalDirection = "BUY" | "SELL" | "HOLD";
 /** A signal expires this long after its issue. Later prices do not count. */
 export const LIFETIME_MS = 6 * HOUR;
 
-/** A model is shown this many hours of the market. */
+/** The hours of the market in a prompt. */
 export const PROMPT_HOURS = 48;
 
-/** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
+/** The greatest distance of the model's own entry from the live price, which replaces it: a fraction. */
 export const MAX_ENTRY_DISTANCE = 0.005;
 
 /** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
@@ -39,7 +39,7 @@ export type SignalLevels = {
   sl: number | null;
 };
 
-/** What a model proposes; and that without its words. */
+/** A model's proposal, and the same without its reasoning. */
 export type Proposal = Stated & { reasoning: string };
 export type Stated = SignalLevels & { confidence: number };
 
@@ -59,7 +59,7 @@ export type Market = {
   costBps: number;
 };
 
-/** What is wrong with a proposed signal in this market, for the model to mend; `null` if it may be issued. */
+/** The problems of a proposed signal in this market, for the model to mend; `null` if it may be issued. */
 export function findProposalProblems(proposal: Stated, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
@@ -69,12 +69,14 @@ export function findProposalProblems(proposal: Stated, market: Market): string |
   const problems = [
     ...(isPercent ? [] : ["confidence must be a whole number from 0 to 100"]),
     ...(isNear ? [] : [`entry ${entry} must be ${near}`]),
-    ...(isNear && signal !== "HOLD" ? levelProblems({ ...proposal, signal, entry: priceUsd }, market) : []),
+    ...(isNear && signal !== "HOLD"
+      ? findLevelProblems({ ...proposal, signal, entry: priceUsd }, market)
+      : []),
   ];
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-function levelProblems({ signal, entry, tp1, tp2, sl }: SignalLevels, { costBps }: Market): string[] {
+function findLevelProblems({ signal, entry, tp1, tp2, sl }: SignalLevels, { costBps }: Market): string[] {
   if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
   const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
   const side = signal === "BUY" ? 1 : -1;
@@ -103,10 +105,7 @@ function levelProblems({ signal, entry, tp1, tp2, sl }: SignalLevels, { costBps 
   return rules.flatMap(([isKept, words]) => (isKept ? [] : [words]));
 }
 
-/**
- * Why a proposal whose levels are right is no trade: its own confidence does not earn its costs. `null` if it does, and
- * for a HOLD.
- */
+/** Why a proposal with valid levels is no trade: its own confidence does not earn its costs. `null` if it does, and for a HOLD. */
 export function findShortfall(proposal: Stated, { priceUsd, costBps }: Market): string | null {
   const position = toPosition({ ...proposal, entry: priceUsd });
   if (position === null) return null;
@@ -116,8 +115,8 @@ export function findShortfall(proposal: Stated, { priceUsd, costBps }: Market): 
 }
 
 /**
- * The proposal as it is issued: entered at the measured price, no matter which entry the model named; without a position
- * if it is below its own break-even.
+ * The signal of a proposal: entered at the measured price, whatever entry the model named, and without a position below its
+ * own break-even.
  */
 export function enterProposal<Given extends Proposal>(proposal: Given, market: Market): Given {
   const entry = market.priceUsd;
@@ -144,7 +143,7 @@ export function computeChance({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
-/** What a trade has to score on average to earn its costs: its chance, and the costs as a share of the way from stop to target. */
+/** The mean score at which a trade earns its costs: its chance, plus the costs as a share of the way from stop to target. */
 export function computeBreakEven(position: Position, costBps: number): number {
   const { entry, tp1, sl } = position;
   return computeChance(position) + ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
@@ -168,13 +167,13 @@ export function toSignalId({ token, day }: { token: string; day: string }): stri
   return `${token}-${day}`;
 }
 
-/** Whether the day of this moment may have its signals by now. */
+/** Whether the signals of this moment's day are due. */
 export function isIssueTime(epochMs: number): boolean {
   return new Date(epochMs).getUTCHours() >= ISSUE_HOUR;
 }
 
 /** When the next signals are due, in epoch ms. */
-export function nextIssueAt(epochMs: number): number {
+export function getNextIssueTime(epochMs: number): number {
   const today = Math.floor(epochMs / DAY) * DAY + ISSUE_HOUR * HOUR;
   return today > epochMs ? today : today + DAY;
 }

@@ -3,7 +3,7 @@ import { optionalUnlessBlank, oneOfSymbols } from "../platform/http/input";
 import { resolveSymbol } from "../lib/money/coins";
 import { SIGNAL_TOKENS } from "./rules";
 
-/** What callers see of signals. Percentages are numbers: 1.5 is 1.5 %. Figures are rounded to ten decimals. */
+/** The public shapes of signals. Percentages are numbers: 1.5 is 1.5 %. Figures are rounded to ten decimals. */
 
 const numberOrNull = z.number().nullable();
 const count = z.int().nonnegative();
@@ -47,7 +47,7 @@ export const publicSignal = z.object({
 });
 export type PublicSignal = z.output<typeof publicSignal>;
 
-/** A token that has signals; left out for all of them. */
+/** A token with signals; all of them when left out. */
 export const signalToken = optionalUnlessBlank(
   oneOfSymbols(SIGNAL_TOKENS, "must be BTC or ETH; leave it out for both", resolveSymbol),
 ).describe("BTC or ETH, in any case, or by name; omit for both.");

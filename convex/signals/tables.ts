@@ -20,7 +20,7 @@ export const vSignalOutcome = v.object({
 });
 export type SignalOutcome = Infer<typeof vSignalOutcome>;
 
-/** What is known when a signal is issued. */
+/** The content of a signal at its issue. */
 export const vIssue = v.object({
   token: vToken,
   signal: literals("BUY", "SELL", "HOLD"),
@@ -35,13 +35,13 @@ export const vIssue = v.object({
   /** The model that answered, as the gateway names it. */
   model: v.string(),
   promptVersion: v.string(),
-  /** The measured price at which it is entered, and who measured it when. */
+  /** The measured price of the entry, with its source and time. */
   price: v.object({ usd: v.number(), source: vPriceSource, observedAt: v.number() }),
-  /** What getting in and out costs, in basis points of the stake. */
+  /** The costs of entry and exit, in basis points of the stake. */
   costBps: v.number(),
 });
 
-/** What came of asking for a signal: why a token gets none, or the signal. */
+/** The result of a request for a signal: the signal, or the reason why the token gets none. */
 export const vAnswer = v.union(vIssue, v.object({ token: vToken, refused: v.string() }));
 
 const vIssued = vIssue.extend({
@@ -69,14 +69,14 @@ export const vSignalEvent = vHead.extend({
   content: v.string(),
   contentHash: v.string(),
   previousHash: v.string(),
-  /** The transactions that put this event's hash on Base, where it was the head. */
+  /** The transactions that put this event's hash on Base while it was the head. */
   anchors: v.optional(v.array(v.id("orders"))),
 });
 
 const vMaybe = v.union(vSignal, v.null());
 
 export const signalTables = {
-  /** Trading signals, one a token and day. Written by `signals/model`, each change with an event. Kept. */
+  /** Trading signals, one a token and day. Written by `signals/model`, each change together with its event. Kept. */
   signals: defineTable(vSignal)
     .index("by_day", ["day", "token"])
     .index("by_token", ["token", "generatedAt"])
@@ -84,16 +84,16 @@ export const signalTables = {
     .index("by_status", ["status", "generatedAt"]),
 
   /**
-   * The tamper-evident record, an append-only chain: a signal was issued, it was closed, or a token got none on a day.
-   * Written by `signals/chain` in the mutation that makes the change; it notes the anchors, too. Kept.
+   * The tamper-evident record, an append-only chain of events: a signal was issued, was closed, or was missing on a day.
+   * Written by `signals/chain` in the mutation of the change; its anchors are added later. Kept.
    */
   signalEvents: defineTable(vSignalEvent)
     .index("by_sequence", ["sequence"])
     .index("by_day", ["day", "token"]),
 
   /**
-   * A week's recap is written once, by `signals/history`; the record of all signals, one row, is computed anew whenever one
-   * closes, by `signals/model`. Kept.
+   * The recap of a week, written once by `signals/history`; and the record of all signals, one row, computed anew by
+   * `signals/model` whenever a signal closes. Kept.
    */
   recaps: defineTable(
     v.union(
@@ -101,9 +101,9 @@ export const signalTables = {
         period: v.literal("week"),
         /** Its Monday. */
         of: v.string(),
-        /** By UTC day, Monday to Sunday; `null` where a token got none. */
+        /** By UTC day, Monday to Sunday; `null` for a token without a signal. */
         days: v.record(v.string(), v.object({ BTC: vMaybe, ETH: vMaybe })),
-        /** A `Standing`. */
+        /** The week's `SignalTotals`. */
         results: v.record(v.string(), v.union(v.number(), v.null())),
         /** `null` if the model could not be reached. */
         review: v.union(v.string(), v.null()),

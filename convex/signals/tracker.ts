@@ -10,17 +10,16 @@ import { LIFETIME_MS, computePnlPercent, toPosition, type SignalLevels } from ".
 import { vSignalOutcome, vSignal, type SignalOutcome, type Signal } from "./tables";
 
 /**
- * The outcome tracker, the one place where it is decided how a signal ends. Each look walks a signal's whole life along
- * one-minute candles; if a look is lost, the next one does its work. Only measured prices decide: a record built on a language
- * model's market data would be worth nothing.
+ * The outcome tracker: the one place that decides how a signal ends. Each run walks a signal's whole life along one-minute
+ * candles, so a lost run costs nothing. Only measured prices decide: a record built on a language model's market data would
+ * be worthless.
  *
- * The first level touched decides. In what order two levels were touched within one candle nobody can tell from its
- * extremes: then it is the stop. Of the candle in which the signal was issued nobody can tell what came before the issue,
- * so its close and its adverse extreme count. Nothing counts from after the expiry: of the candle in which it lies only the
- * open does. Times are epoch ms, prices USD.
+ * The first level touched decides. The extremes of one candle have no order: a candle that touches stop and target counts as
+ * the stop. The candle of the issue mixes prices before and after it, so its close and its adverse extreme count. The candle
+ * of the expiry counts with its open alone. Times are epoch ms, prices USD.
  */
 
-/** How many open signals one look takes up, oldest first: a token has one a day, which lives for hours. */
+/** Open signals a run, oldest first: a token has one a day, which lives for hours. */
 const BATCH = 20;
 
 export const track = defineCron("track signal outcomes", async (ctx) => {
@@ -52,11 +51,11 @@ export const close = defineMutation(
   },
 );
 
-/** Missing candles may only be late: an outcome without them waits for them this long. */
+/** Missing candles may be late: an outcome waits this long for them. */
 const PATIENCE_MS = 2 * HOUR;
 /** A signal without any price is closed without a result once the time of its life has passed again. */
 const UNPRICED_MS = 2 * LIFETIME_MS;
-/** The price at expiry is the last known one; an older one than this is none. */
+/** The greatest age of the last known price at expiry. */
 const STALE_MS = 10 * MINUTE;
 
 /** A candle of one minute. */
@@ -64,13 +63,13 @@ export type Minute = Omit<Candle, "volume">;
 type Life = SignalLevels & { generatedAt: number; expiresAt: number };
 type End = Pick<SignalOutcome, "status" | "exitPrice" | "closedAt">;
 
-/** How a signal ends; `null` while it is open. @param seen The known candles of its life, in any order. */
-export function computeOutcome(signal: Life, seen: readonly Minute[], now: number): SignalOutcome | null {
-  const path = seen.toSorted((a, b) => a.openedAt - b.openedAt);
-  const end = firstTouch(signal, path) ?? (now < signal.expiresAt ? null : expiry(signal, path));
+/** The outcome of a signal; `null` while it is open. @param candles The known candles of its life, in any order. */
+export function computeOutcome(signal: Life, candles: readonly Minute[], now: number): SignalOutcome | null {
+  const path = candles.toSorted((a, b) => a.openedAt - b.openedAt);
+  const end = findFirstTouch(signal, path) ?? (now < signal.expiresAt ? null : computeExpiry(signal, path));
   if (end === null) return null;
   const { generatedAt, entry } = signal;
-  const gapMinutes = missingMinutes(path, generatedAt, end.closedAt);
+  const gapMinutes = countMissingMinutes(path, generatedAt, end.closedAt);
   const isFinal =
     end.exitPrice === null ? now - generatedAt > UNPRICED_MS : now >= end.closedAt + PATIENCE_MS;
   if (gapMinutes > 0 && !isFinal) return null;
@@ -78,7 +77,7 @@ export function computeOutcome(signal: Life, seen: readonly Minute[], now: numbe
   return { ...end, pnlPercent: result, gapMinutes };
 }
 
-function firstTouch(life: Life, path: readonly Minute[]): End | null {
+function findFirstTouch(life: Life, path: readonly Minute[]): End | null {
   const { generatedAt, expiresAt } = life;
   const position = toPosition(life);
   if (position === null) return null;
@@ -99,8 +98,8 @@ function firstTouch(life: Life, path: readonly Minute[]): End | null {
   return null;
 }
 
-/** Without a touch the price is between stop and target. */
-function expiry(life: Life, path: readonly Minute[]): End {
+/** The end at expiry. Without a touch the price is between stop and target. */
+function computeExpiry(life: Life, path: readonly Minute[]): End {
   const { expiresAt } = life;
   let last = { at: -Infinity, price: 0 };
   for (const { openedAt, open, close } of path) {
@@ -115,8 +114,8 @@ function expiry(life: Life, path: readonly Minute[]): End {
   return { ...expired, exitPrice };
 }
 
-/** The minutes from one moment to another, with those in which they lie, that no candle covers. */
-function missingMinutes(path: readonly Minute[], from: number, to: number): number {
+/** The number of minutes without a candle between two moments, the minutes of both included. */
+function countMissingMinutes(path: readonly Minute[], from: number, to: number): number {
   const first = toMinute(from);
   const knownMinutes = path.filter(({ openedAt }) => openedAt >= first && openedAt <= to);
   return (toMinute(to) - first) / MINUTE + 1 - knownMinutes.length;
