@@ -11,15 +11,15 @@ import { hoursInput, publicAlertShape } from "../whales/http";
 import type { AlertType } from "../whales/tables";
 
 /**
- * Market endpoints under the names and in the shapes of earlier clients, each mapped to the endpoint of today. They
- * expect a number in every figure: they get 0 for one that does not exist, where this service says `null` otherwise.
+ * Market endpoints under the names and in the shapes of earlier clients, each mapped to the endpoint of today. Earlier
+ * clients expect a number in every field: they get 0 where this service otherwise answers `null`.
  */
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
 const days = wholeNumberWithDefault(DEFAULT_DAYS, 1, MAX_DAYS);
 
-/** A window's rows: a token has one signal per day, and a window may begin in the middle of one. */
+/** The query of a window: a token has one signal a day, and the window may begin within a day. */
 function buildWindow(token: "BTC" | "ETH" | undefined, days: number) {
   const limit = (days + 1) * (token === undefined ? SIGNAL_TOKENS.length : 1);
   return { token: token ?? null, since: startOfMinute(Date.now()) - days * DAY, limit };
@@ -93,7 +93,7 @@ const history: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** How the signals of a window ended. HOLDs are no trades. */
+/** The results of the signals of a window. A HOLD is no trade. */
 function summarizeResults(signals: readonly Signal[]) {
   const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
   const countStatus = (status: Signal["status"]) => trades.filter((one) => one.status === status).length;
@@ -105,13 +105,13 @@ function summarizeResults(signals: readonly Signal[]) {
     losses,
     winrate: figure((100 * wins) / (wins + losses)),
     avgPnl: figure(results.reduce((sum, one) => sum + one, 0) / results.length),
-    // Earlier clients put a + before it.
+    // Earlier clients write a + before this figure.
     bestPnl: figure(Math.max(0, ...results)),
     worstPnl: figure(Math.min(...results)),
   };
 }
 
-/** A figure with two decimals, never -0. It is 0 for the result of a division by 0. */
+/** A figure with two decimals, never -0; 0 for the result of a division by 0. */
 function figure(value: number): number {
   return Number.isFinite(value) ? Number(value.toFixed(2)) + 0 : 0;
 }
@@ -138,10 +138,10 @@ const winrates: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** From so many USD on, a movement is highly significant. */
+/** The least USD of a movement of high significance. */
 const HIGH_USD = 10_000_000;
 
-/** What a kind of movement implies, whatever the market does: the alert itself says which way it points. */
+/** The implication of each kind of movement. The direction is the alert's own. */
 const IMPLICATIONS: Record<AlertType, string> = {
   cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
   cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",
@@ -185,7 +185,7 @@ const recap: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/recap/today",
   summary: "The results of the signals of this UTC day; now /mcp/signals/recap.",
-  errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },
+  errors: { rate_limited: "A review had to be written, and this caller has requested too many." },
   input: z.object({}),
   returns: z.object({
     date: z.string(),

@@ -17,7 +17,7 @@ const settings = defineSettingsEndpoint({
   },
 });
 
-/** Longer than any answer of the service. The messenger gets it in parts. */
+/** Longer than any answer of the service. Delivery splits it into parts. */
 const MESSAGE_CHARS = 12_000;
 
 const notify: MountedEndpoint = defineEndpoint({

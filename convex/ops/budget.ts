@@ -5,7 +5,7 @@ import { log } from "../lib/log";
 import { formatDateTime } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";
 
-/** Warns the operator in time that the day's budget is running out. */
+/** Warns the operator before the day's budget runs out. */
 
 const NAMES = [
   ["llm", "LLM gateway"],
@@ -13,7 +13,7 @@ const NAMES = [
   ["agentApi", "Agent API"],
 ] as const;
 
-/** One card a day, once four fifths of the budget, or of the callers' part of it, are spent. For the cron. */
+/** Sends one card a day, when four fifths of the budget or of the callers' part of it are spent. For the cron. */
 export const watch = defineCron("watch the budget", async (ctx) => {
   const { used, limitUsd, providers, resetsAt } = await getSpentToday(ctx, Date.now());
   const fullest = Math.max(used.all, used.callers);
@@ -26,7 +26,7 @@ export const watch = defineCron("watch the budget", async (ctx) => {
       [{ bold: `Today's budget of ${limitUsd.toFixed(2)} USD is nearly used up` }],
       [lines.join("\n")],
       [
-        `Callers whose part is used up get more with every full hour, and all of it anew from ${formatDateTime(resetsAt)} on. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
+        `Callers whose part is used up get more with every full hour, and all of it anew from ${formatDateTime(resetsAt)} on. Signals, alerts, running shifts and paid reports continue. To serve more callers today, raise DAILY_BUDGET_USD.`,
       ],
     ],
   });

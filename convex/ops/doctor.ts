@@ -39,34 +39,34 @@ import { swapAddress } from "../wallets/tokens";
 import { probeNode } from "../providers/chain/node";
 
 /**
- * `npx convex run --prod ops/doctor:ask`: one real question to each provider, asked by the deployment itself with its own
- * variables, through the service's own doors. About 0.5 USD, nearly all of it for the sentiment model's search.
+ * `npx convex run --prod ops/doctor:ask`: one real question to each provider, from the deployment itself, with its own
+ * variables and clients. About 0.5 USD, nearly all of it for the sentiment model's search.
  */
 
 const vAnswer = v.object({
-  /** What is wrong, each with what to do. */
+  /** Each problem, with its remedy. */
   wrong: v.array(v.string()),
-  /** Who answered as they should. */
+  /** The providers that answered as they should. */
   right: v.string(),
-  /** What the chain's node allows. */
+  /** The limits of the chain's node. */
   node: v.string(),
-  /** By which address limits count a caller who forges one. */
+  /** The address under which limits count a caller with a forged one. */
   caller: v.string(),
 });
 
 type Question = {
   subject: string;
-  /** Not asked without it. */
+  /** The question is skipped without this variable. */
   needs?: Variable;
-  /** Where to look when it fails. */
+  /** The remedy of a failure. */
   see: string;
-  /** What is wrong; `null` for nothing. Its failures are troubles, too. */
+  /** @returns The problem, or `null`. A thrown error is a problem, too. */
   ask: (ctx: ActionCtx) => Promise<string | null>;
 };
 
 const PATIENCE_MS = 20 * SECOND;
 
-/** What does not work without a variable. */
+/** The variables that endpoints of the contract need, and the effect of their absence. */
 const REQUIRED: readonly [Variable, string][] = [
   ["LLM_GATEWAY_API_KEY", "market data, chat, research, signals and whale alerts answer 500"],
   ["SENTIMENT_API_KEY", "starting a research shift answers 500"],
@@ -80,9 +80,9 @@ const feedAbi = parseAbi([
 const domainAbi = parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
 /** Of the real USDC contract on Base: name "USD Coin", version "2", chain id 8453. */
 const USDC_DOMAIN = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f";
-/** A payment's transaction costs far less than a thousandth of this. */
+/** A payment's transaction costs far less than a thousandth of it. */
 const LOW_GAS_WEI = 1_000_000_000_000_000n;
-/** Nobody's wallet: a quote binds nobody. */
+/** The burn address: a quote binds no taker. */
 const TAKER = "0x000000000000000000000000000000000000dEaD";
 
 const createFeedRequest = (feed: Feed) => (ctx: ActionCtx) =>
@@ -215,7 +215,7 @@ function isFeed(name: string): name is FeedName {
   return Object.hasOwn(PRICE_FEEDS, name);
 }
 
-/** Asks everybody at once. Prints what is wrong and what to do, and one line for all that is right. */
+/** Asks all providers at once. Prints each problem with its remedy, and one line for all that is right. */
 export const ask = internalAction({
   args: {},
   returns: vAnswer,

@@ -13,12 +13,11 @@ import { beginReading } from "../payments/deposits";
 import { beginFollowing } from "../whales/alerts";
 
 /**
- * Once a minute, finds due work of every domain: a row holds the time at which it is due, and an index finds the first.
- * Due work runs in a transaction of its own, so that a failure stays within its domain; if nothing is due, nothing is
- * read.
+ * Once a minute, finds due work of every domain: a row holds its due time, and an index finds the first. Due work runs in a
+ * transaction of its own, so that a failure stays within its domain; a domain without due work costs one read.
  */
 
-/** @returns Epoch ms since when something is due; null if nothing is. */
+/** @returns Epoch ms since when work is due; null without due work. */
 type DuePoll = (ctx: QueryCtx, now: number) => Promise<number | null>;
 type Due = { since: DuePoll; takeUp: FunctionReference<"mutation", "internal"> };
 
@@ -33,9 +32,9 @@ const DUE: Record<string, Due> = {
   work: { since: getLostSince, takeUp: internal.platform.work.resumeLost },
 };
 
-/** Work that has been due for longer is not being done. */
+/** Work that has been due for longer is stuck. */
 const OVERDUE_MS = 15 * MINUTE;
-/** Started every few minutes, in this transaction: separate calls would double their number. */
+/** Work that starts every few minutes, in this transaction: separate calls would double their number. */
 const BEGUN = [
   { every: 1, begin: beginReading },
   { every: 5, begin: beginFollowing },
@@ -54,14 +53,14 @@ export const takeUp = defineMutation({}, async (ctx) => {
     await ctx.scheduler.runAfter(0, due.takeUp, {});
     if (since < now - OVERDUE_MS) overdue.push(name);
   }
-  // A service that has just begun has something to show at once.
+  // A new deployment starts all of it at once, so that its pages are not empty.
   const isFirst = (await getOneFrom(ctx.db, "cronRuns", "by_name", NAME)) === null;
   overdue.push(...(await beginTimely(ctx, now, isFirst)));
   if (overdue.length === 0) await recordCronRun(ctx, NAME);
   else log.error("due.overdue", { what: overdue.join(", ") });
 });
 
-/** @returns Why something did not start. */
+/** @returns The errors of work that did not start. */
 async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Promise<string[]> {
   const failures: string[] = [];
   for (const { every, begin } of BEGUN) {

@@ -10,18 +10,18 @@ import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
 import { isOverdue } from "./troubles";
 import { vOwnChecks } from "./validators";
 
-/** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
+/** The slack of a cron beyond two periods: the platform delays clock crons at random. */
 const CRON_SLACK_MS = 10 * MINUTE;
-/** A failure that nothing has followed says little after this long. */
+/** A provider's last failure says little after this long. */
 const FAILS_FOR_MS = HOUR;
-/** Cards and work are counted up to here. */
+/** The most cards and pieces of work that are counted. */
 const COUNTED = 100;
 const PROVIDERS = 50;
 
 type Checks = Infer<typeof vOwnChecks>;
 
 /**
- * The state of the service's own work, and reasons why somebody should look (none if all is well), at `now` (epoch ms);
+ * The state of the service's own work at `now` (epoch ms), and the reasons for the operator to look (none if all is well);
  * ages in seconds. Reads by index and within bounds, usually fewer than 100 documents in all.
  */
 export const readHealth = internalQuery({
@@ -67,7 +67,7 @@ async function outbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
   return { waiting: waiting.length, oldestSeconds: age(now, begun) };
 }
 
-/** For how long the first in line of each kind of unfinished work has been overdue; `null` if nothing is. */
+/** How long the oldest of each kind of unfinished work has been overdue; `null` without overdue work. */
 async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pending"]> {
   const [work, order, report, shift] = await Promise.all([
     db
@@ -90,7 +90,7 @@ async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pendi
   };
 }
 
-/** How many pieces of work run and wait, and how many of them have failed before. */
+/** The numbers of running and waiting pieces of work, and of those with failed attempts. */
 async function workCounts(ctx: QueryCtx): Promise<Checks["work"]> {
   const inState = (state: "running" | "waiting") =>
     ctx.db
@@ -112,7 +112,7 @@ async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["provi
   );
 }
 
-/** What the chain's newest block says to whoever looked last. */
+/** The trouble of the chain's newest block, as the last reader of it found. */
 async function chainReasons(ctx: QueryCtx, now: number): Promise<string[]> {
   const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "chain");
   if (row?.staleHead === undefined || (row.failedAt ?? 0) < now - FAILS_FOR_MS) return [];
@@ -124,13 +124,13 @@ function age(now: number, begun: readonly number[]): number | null {
   return begun.length === 0 ? null : Math.max(0, Math.round((now - Math.min(...begun)) / SECOND));
 }
 
-/** What is nearly used up, and whose it is. */
+/** The parts of the budget that are nearly used up. */
 function scarce({ all, callers }: { all: number; callers: number }): string[] {
   const percent = (part: number) => `${Math.round(part * 100)} %`;
   return [
     ...(all >= NEARLY_USED ? [`${percent(all)} of today's budget is used up`] : []),
     ...(callers >= NEARLY_USED
-      ? [`${percent(callers)} of what callers may spend of today's budget is used up`]
+      ? [`${percent(callers)} of the callers' part of today's budget is used up`]
       : []),
   ];
 }

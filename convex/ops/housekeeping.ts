@@ -11,12 +11,12 @@ import { DAY } from "../lib/time";
 import { records } from "../schema";
 import { findOwner } from "../identity/model";
 
-/** How many rows are read per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
+/** Rows a transaction: of the largest, an observation of some 20 kB, a quarter of what a transaction may read. */
 const BATCH = 200;
 
 /**
  * Processes one batch of rows that are old at `now` (epoch ms).
- * @returns How many were deleted, and where to continue; `null` at the end.
+ * @returns The number of deleted rows, and the cursor of the next batch; `null` at the end.
  */
 type Sweep = (
   ctx: MutationCtx,
@@ -50,17 +50,17 @@ async function sweep<Table extends TableNames>(
   return { deleted, cursor: found.isDone ? null : found.continueCursor };
 }
 
-/** Whether a `userId` is nobody's login, and has never held credits. */
+/** Whether a `userId` has neither a login nor a ledger of credits. */
 async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await findOwner(ctx, userId)) === null && !(await hasLedger(ctx, userId));
 }
 
-/** Every range of rows to delete, by its place in the list: a table's name, and the range's index. */
+/** Every range of rows to delete, named by its table and its index there. */
 const steps = listKeys(records).flatMap((table) =>
   buildSweeps(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 
-/** Every limit is full again long before. One that is not is reset once a night. */
+/** Every limit is full again long before. */
 const COUNTS_KEPT_MS = 2 * DAY;
 
 /** Deletes old rows, as the tables' records say, and old counts of the rate limiter. */
@@ -74,10 +74,7 @@ export const run = defineMutation({}, async (ctx) => {
   });
 });
 
-/**
- * Runs one batch of one step, and schedules the next: one transaction at a time, however much there is. Running it
- * twice deletes nothing twice.
- */
+/** Runs one batch of one step, and schedules the next: one transaction at a time, however many rows there are. Idempotent. */
 export const runStep = defineMutation(
   {
     name: v.string(),
@@ -90,7 +87,7 @@ export const runStep = defineMutation(
   async (ctx, { name, startedAt, cursor, deleted }) => {
     const at = steps.findIndex((one) => one.name === name);
     const current = steps[at];
-    // A deployment changed the list during a run: the next run does all of it.
+    // A deployment has changed the list during the run: the next run does all of it.
     if (current === undefined) return;
     const batch = await current.sweep(ctx, startedAt, cursor);
     const sum = deleted + batch.deleted;

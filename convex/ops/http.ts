@@ -10,17 +10,17 @@ import { PUBLIC_SOURCES, getSourceName } from "../figures/publicSources";
 import { listTroubles } from "./troubles";
 import { VERSION } from "../lib/version";
 
-/** Without any of these, endpoints of the contract answer 500. */
+/** Endpoints of the contract answer 500 without any of these. */
 const REQUIRED = [
   "LLM_GATEWAY_API_KEY",
   "SENTIMENT_API_KEY",
   "WALLET_ENCRYPTION_KEY",
   "SWAP_API_KEY",
 ] as const satisfies readonly Variable[];
-/** Settings that the operator may want to check; only whether they are set, never their values. */
+/** Settings whose presence is shown to the operator, never their values. */
 const CHECKED = [...REQUIRED, "MESSENGER_BOT_TOKEN", "AGENT_API_URL"] as const;
 
-/** Answers within this many ms are the same, so that frequent monitoring costs little. */
+/** Answers within this many ms are the same, so that frequent monitoring is cheap. */
 const GRAIN_MS = 10 * SECOND;
 
 const health: MountedEndpoint = defineEndpoint({
@@ -28,7 +28,7 @@ const health: MountedEndpoint = defineEndpoint({
   path: "/health",
   summary: "Whether the service answers, and the state of its own work.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, a provider has failed twice in a row, the chain's newest block is minutes old or ahead of the clock, a stored secret does not open with the configured key, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that the operator should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, a provider has failed twice in a row, the chain's newest block is minutes old or ahead of the clock, a stored secret does not open with the configured key, or a shared part of the budget is nearly used up. `caller` is the address that limits count this request under. Figures are up to 10 seconds old.",
   example: {
     input: {},
     output: { ...healthExample, caller: { address: "198.51.100.7" } },
@@ -43,7 +43,7 @@ const health: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** Repeated within the grain, it is answered by the platform's query cache. */
+/** Reads the health; within the grain, the platform's query cache answers. */
 async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
@@ -61,7 +61,7 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   };
 }
 
-/** The part of it that users see. */
+/** The part of the health that users see. */
 export async function readStatus(ctx: ActionCtx) {
   const { checks, time } = await readHealth(ctx);
   const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false).map(
@@ -76,7 +76,7 @@ function isConfigured(name: Variable): boolean {
   try {
     return getAgentApiUrl() !== null;
   } catch {
-    // Set, but malformed.
+    // The variable is set, but malformed.
     return false;
   }
 }

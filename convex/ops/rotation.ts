@@ -9,7 +9,7 @@ import { isCurrent, openSeal, seal } from "../lib/seals";
 
 type Page = FunctionReturnType<typeof internal.ops.sealedSecrets.listSealed>;
 
-/** Opens one secret of each kind. @returns Those that the configured key does not open, each with the reason. */
+/** Opens one secret of each kind. @returns A sentence for each that the configured key does not open. */
 export async function findUnopened(ctx: ActionCtx): Promise<string[]> {
   if (!isSet("WALLET_ENCRYPTION_KEY")) return [];
   const troubles: string[] = [];
@@ -24,10 +24,10 @@ export async function findUnopened(ctx: ActionCtx): Promise<string[]> {
 }
 
 /**
- * Seals every secret again that is not under the current `WALLET_ENCRYPTION_KEY`: wallets' keys, bots' tokens, webhooks'
- * secrets. Run it after a change of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`, until it answers
- * `rotated: 0` and `failed: []`. Safe to run twice, and to resume after a crash.
- * @returns How many were sealed again, and the rows whose envelope does not open: those stay as they are.
+ * Seals every secret again that an earlier key seals: wallets' keys, bots' tokens, webhooks' secrets. Run it after a change
+ * of `WALLET_ENCRYPTION_KEY`, with the old key in `WALLET_ENCRYPTION_KEY_PREVIOUS`, until it answers `rotated: 0` and
+ * `failed: []`. Idempotent, also after a crash.
+ * @returns The number of rotated secrets, and the rows whose envelope does not open, which stay as they are.
  */
 export const rotate = internalAction({
   args: {},

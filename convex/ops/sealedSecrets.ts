@@ -5,12 +5,12 @@ import { records } from "../schema";
 import { type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";
 
-/** Every sealed secret of every table, as the tables' records say: for `rotation`, and to see whether the key opens them. */
+/** Every sealed secret of every table, by the tables' records: for `rotation`, and for the check that the key opens them. */
 
-/** Secrets that are read at once. */
+/** Rows a page. */
 const PAGE = 50;
 
-/** Rows of a table among which one with a secret is looked for. */
+/** The oldest rows of a table among which the check looks for a secret. */
 const SAMPLED = 10;
 
 const vSealed = v.object({
@@ -32,7 +32,7 @@ function createSealAccess<Table extends TableNames>(table: Table) {
     const { page, isDone, continueCursor } = await db.query(table).paginate({ cursor, numItems: PAGE });
     return { sealed: sealedIn(page), next: isDone ? null : continueCursor };
   };
-  // The oldest is the one that a change of the key leaves behind.
+  // An incomplete rotation leaves the oldest secret behind.
   const sample = async ({ db }: QueryCtx) => sealedIn(await db.query(table).take(SAMPLED)).slice(0, 1);
   const replace = async ({ db }: MutationCtx, id: string, from: string, to: string): Promise<boolean> => {
     const rowId = db.normalizeId(table, id);
@@ -46,7 +46,7 @@ function createSealAccess<Table extends TableNames>(table: Table) {
 
 const seals = listKeys(records).flatMap((table) => createSealAccess(table));
 
-/** A page of the secrets of a table, by its place among those that have some; `null` behind the last table. */
+/** A page of a table's secrets, by the table's place among those with secrets; `null` behind the last table. */
 export const listSealed = internalQuery({
   args: { table: v.number(), cursor: vCursor },
   returns: v.union(v.object({ sealed: v.array(vSealed), next: vCursor }), v.null()),
@@ -60,7 +60,7 @@ export const samples = internalQuery({
   handler: async (ctx) => (await Promise.all(seals.map(({ sample }) => sample(ctx)))).flat(),
 });
 
-/** Puts another envelope in the place of one. @returns `false` where the secret has changed meanwhile. */
+/** Replaces an envelope by another one. @returns `false` if the secret has changed meanwhile. */
 export const replace = internalMutation({
   args: { table: v.number(), id: v.string(), from: v.string(), to: v.string() },
   returns: v.boolean(),

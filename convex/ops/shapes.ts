@@ -23,14 +23,16 @@ export const ownChecks = z.object({
   work: z
     .object({ running: z.int(), waiting: z.int(), failing: z.int() })
     .describe(
-      "Pieces of leased work: under way, waiting, and of both the ones that have failed before; 100 means that or more",
+      "Pieces of leased work: under way, waiting, and those of both with a failed attempt; 100 means that or more",
     ),
   providers: z
     .record(
       z.string(),
       z.object({ works: z.boolean(), since: z.iso.datetime().describe("Since when it works, or fails") }),
     )
-    .describe("Outside services that were asked; one fails after two failed calls, until it answers one"),
+    .describe(
+      "The providers that were called; one fails from two failed calls in a row until it answers a call",
+    ),
   budget: z
     .object({
       resetsAt: z.iso.datetime(),

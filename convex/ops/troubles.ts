@@ -1,18 +1,18 @@
 import { HOUR, SECOND } from "../lib/time";
 
-/** Possible problems, as users notice them. Pure. */
+/** The problems that users notice. Pure. */
 
 const TROUBLES = ["answers", "messages", "wallets", "payments", "late"] as const;
 export type Trouble = (typeof TROUBLES)[number];
 
-/** The parts of the health that it uses. */
+/** The parts of the health that troubles depend on. */
 type Signs = {
   outbox: { oldestSeconds: number | null };
   pending: Readonly<Record<string, number | null>>;
   providers: Readonly<Record<string, { works: boolean }>>;
 };
 
-/** Work resumes within minutes: after a longer wait a person is needed. */
+/** Interrupted work resumes within minutes: a longer wait needs a person. */
 const LATE_MS = HOUR / 2;
 
 const ASKED: readonly [Trouble, readonly string[]][] = [
@@ -22,7 +22,7 @@ const ASKED: readonly [Trouble, readonly string[]][] = [
   ["messages", ["messenger"]],
 ];
 
-/** Whether work has waited for too long, by the age of the oldest; `null` if none waits. */
+/** Whether work has waited for too long. @param seconds The age of the oldest; `null` without waiting work. */
 export function isOverdue(seconds: number | null): boolean {
   return (seconds ?? 0) * SECOND > LATE_MS;
 }

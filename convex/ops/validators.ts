@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 
-/** What is stored of the shapes of `ops/shapes`. A test holds both against one another. */
+/** The stored parts of the shapes of `ops/shapes`. A test compares both. */
 
 export const vOwnChecks = v.object({
   crons: v.record(v.string(), v.union(v.number(), v.null())),
