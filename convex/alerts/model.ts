@@ -122,7 +122,7 @@ export const accept = internalMutation({
     const row = await ofUser(ctx, userId, alertId);
     const now = Date.now();
     const { condition, subject } = row;
-    if (row.state === "off") throw new AppError("conflict", "This alert is off: ask for it again");
+    if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
     const isProven = (await findOwner(ctx, userId)) !== null;
     // A chat with the bot has a person behind it.
     const life = isProven || isChatUser(userId) ? LIFETIME_MS : UNPROVEN_LIFETIME_MS;
