@@ -3,10 +3,9 @@ import { area, line } from "d3-shape";
 import { DAY } from "../lib/time";
 
 /**
- * The one chart over time, on pages and in pictures: lines, levels, bands and dots. On a page it fills the width
- * of its place and its words keep their size: shapes are drawn in a plot of a thousand by a thousand, which is stretched,
- * and words and marks stand at shares of it. Words have gutters of their own beside and below the plot, so that no line
- * runs over them.
+ * The chart over time of pages and pictures: lines, levels, bands and dots. On a page it fills the width of its place, and
+ * its words keep their size: shapes are drawn in a plot of a thousand by a thousand, which is stretched, and words and marks
+ * are placed at percentages of it. Words have gutters beside and below the plot, so that no line crosses them.
  */
 
 export type Point = { /** Epoch ms. */ at: number; value: number };
@@ -26,7 +25,7 @@ export type Frame = {
 type TimeChart = {
   /** Unique on the page. */
   id: string;
-  /** What it shows, and `says` the same in words for who cannot see it. */
+  /** Its title, and in `says` its content in words, for screen readers. */
   title: string;
   says: string;
   size?: "spark";
@@ -34,11 +33,11 @@ type TimeChart = {
   from: number;
   to: number;
   lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean }[];
-  /** Values that hold for a time, or for all of it, with a name beside the plot; for no time, the name alone. */
+  /** Horizontal lines for a time or the whole window, with a name beside the plot; of no length, the name alone. */
   levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
   bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
   dots?: readonly (Point & { kind: string })[];
-  /** Values at the left as they are written; without it there are none. */
+  /** Formats the values of the axis at the left; no axis without it. */
   axis?: (value: number) => string;
 };
 
@@ -49,12 +48,12 @@ export function toPoints(prices: readonly { at: string; priceUsd: number }[]): P
   return prices.map(({ at, priceUsd }) => ({ at: Date.parse(at), value: priceUsd }));
 }
 
-/** Whether there is enough to draw: a line needs two points. */
+/** Whether the points suffice for a line. */
 export function isDrawn(points: readonly unknown[]): boolean {
   return points.length > 1;
 }
 
-/** @param frame Its place in a picture; a page's style decides otherwise. */
+/** @param frame Its place in a picture; on a page the style decides. */
 export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   const { id, title, says, from, to, axis } = chart;
   const { lines = [], levels = [], bands = [], dots = [] } = chart;
@@ -64,7 +63,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...[...levels, ...dots].map(({ value }) => value),
   ];
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
-  const y = scaleLinear().domain(spread(values)).range([SPAN, 0]);
+  const y = scaleLinear().domain(computeRange(values)).range([SPAN, 0]);
   const { across, down, shareAcross, shareDown } = createLengths(frame);
   const path = line().digits(frame === undefined ? 0 : 1);
   const filled = area()
@@ -88,11 +87,11 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
 
   const [atX, atY] = [(at: number) => shareAcross(x(at)), (value: number) => shareDown(y(value))];
   const namedLevels = levels.filter(({ name }) => name !== undefined);
-  const heights = apart(
+  const heights = spreadHeights(
     namedLevels.map(({ value }) => y(value)),
     frame === undefined ? 78 : (1.25 * size * SPAN) / getPlotSize(frame).height,
   );
-  /** A time stays within a chart that has no gutter beside it. */
+  /** Keeps the label of a time within a chart without a gutter beside it. */
   const anchorAt = (at: number) =>
     x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && namedLevels.length === 0 ? "end" : "middle";
   const ticks = axis === undefined ? [] : y.ticks(4);
@@ -156,7 +155,7 @@ function getPlotSize({ width, height, left, right, below }: Frame) {
   return { width: width - left - right, height: height - below };
 }
 
-/** How lengths of the plot are written: of shapes, and of words and marks. A picture's renderer knows pixels alone. */
+/** Converts lengths of the plot, for shapes and for words and marks. A picture's renderer knows only pixels. */
 function createLengths(frame: Frame | undefined) {
   const { width, height } = frame === undefined ? { width: SPAN, height: SPAN } : getPlotSize(frame);
   const across = (length: number) => (length / SPAN) * width;
@@ -177,17 +176,17 @@ function buildBox(
   return `M${a} ${b}H${c}V${d}H${a}z`;
 }
 
-/** The least and the greatest, with 6 % of their distance on both sides. */
-function spread(values: readonly number[]): [number, number] {
+/** The range of the values, with 6 % of it added on both sides. */
+function computeRange(values: readonly number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const room = (most - least) * 0.06 || Math.abs(most) * 0.01 || 1;
   return [least - room, most + room];
 }
 
-/** The room that a time needs on a phone, in lengths of the plot. */
+/** The width of a time's label on a phone, in lengths of the plot. */
 const WORD = 260;
 
-/** Times below the plot: hours if it covers two days or less, otherwise days; as many as a phone has room for. */
+/** The labels of times below the plot: hours for up to two days, otherwise days; as many as fit on a phone. */
 function listTimes(from: number, to: number): { at: number; words: string }[] {
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
   const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
@@ -200,10 +199,10 @@ function listTimes(from: number, to: number): { at: number; words: string }[] {
 }
 
 /**
- * The heights of names beside things at these heights, in the given order: moved apart where they would overlap, and
- * never outside the plot. If it is too short for all of them, they share it.
+ * The heights of names beside levels at these heights, in the given order: moved apart where they would overlap, and never
+ * outside the plot. A plot that is too short for all of them is shared evenly.
  */
-function apart(heights: readonly number[], least: number): number[] {
+function spreadHeights(heights: readonly number[], least: number): number[] {
   const order = heights.map((_, index) => index).toSorted((a, b) => (heights[a] ?? 0) - (heights[b] ?? 0));
   const step = Math.min(least, SPAN / Math.max(1, order.length - 1));
   const placed = [...heights];

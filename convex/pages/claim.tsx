@@ -1,8 +1,8 @@
 import { buildNoticePage } from "./layout";
 
-/** The pages that end a claim of an id. Looking at the first ends nothing: previews of links look, too. */
+/** The pages that end a claim of an id. Opening the first ends nothing, since previews of links open it, too. */
 
-/** It asks for the id: an id in an address would stay in histories and logs. */
+/** The form for the id: an id in an address would stay in histories and logs. */
 export function buildClaimPage() {
   const text = (
     <>

@@ -28,14 +28,14 @@ import { SignalFigure, withPath, type SignalData } from "./signal";
 import { readWhales } from "./whales";
 
 /**
- * The first page: prices, the latest signals, how all of them did, the last whales, the market. It shows what is stored,
- * with its age: no visit asks a provider or begins work.
+ * The first page: prices, the latest signals, their record, the last whales, the market. It shows stored data with its age:
+ * no visit calls a provider or starts work.
  */
 
 const COINS = 10;
 const WHALES = 5;
 
-/** From the close of a day ago on, from which the change is computed. */
+/** From the close of a day ago on, the base of the daily change. */
 export const CHART_HOURS = 25;
 
 const NAMES = { BTC: "Bitcoin", ETH: "Ethereum" } as const;
@@ -115,7 +115,7 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
   };
 }
 
-/** `null` if none of the last hour is stored: older prices are not today's. */
+/** The stored market; `null` if it is older than an hour. */
 async function readMarket(ctx: ActionCtx, now: number): Promise<MarketSnapshot | null> {
   const stored = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: MARKET_KEY });
   if (stored === null || now - stored.fetchedAt > HOUR) return null;
@@ -130,7 +130,7 @@ async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
 type Prices = ShownPrices["prices"];
 type Priced = { token: keyof Prices; price: Prices["BTC"]; now: number };
 
-/** A token's newest price, and its course since. */
+/** A token's newest price, with its course over a day. */
 export function PriceCard({ token, price, now }: Priced) {
   return (
     <CardSection id={token} title={NAMES[token]} aside={<Change value={price?.change24hPercent ?? null} />}>
@@ -150,7 +150,7 @@ export function PriceCard({ token, price, now }: Priced) {
   );
 }
 
-/** A price's course without values; nothing for fewer than two prices. */
+/** A price's course without an axis; nothing for fewer than two prices. */
 function Course({ token, price }: { token: string; price: NonNullable<Prices["BTC"]> }) {
   const points = toPoints([...price.closes, { at: price.observedAt, priceUsd: price.priceUsd }]);
   const [first, last] = [points[0], points.at(-1)];
@@ -204,10 +204,10 @@ function Market({
   prices,
   now,
 }: MarketSnapshot & { prices: Prices; now: number }) {
-  /** A coin has one change on this page: that of its measured hours, if there are any. */
+  /** A coin has one change on this page: that of its measured hours, where there are some. */
   const measured: Readonly<Record<string, Prices["BTC"]>> = prices;
   const names = joinSourceNames(sources.map(({ name }) => ({ source: name })));
-  /** The terms of this source ask for a link beside the table. */
+  /** CoinGecko's terms require a link beside its data. */
   const isOwed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
   const trending = searched.slice(0, 6).map(({ symbol }) => symbol);
   return (

@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** What everything has in common that the service shows as HTML: its picture, its headers, its colours and typefaces. */
+/** The icon, headers, colours and typefaces of all HTML of the service. */
 
 export const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";

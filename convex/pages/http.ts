@@ -5,7 +5,7 @@ import { defineEndpoint, Reply, type Endpoint, type MountedEndpoint } from "../p
 import { optionalToken, requiredText, userId } from "../platform/http/input";
 import type { Page } from "./layout";
 
-/** Pages for people. The code that makes HTML is loaded when a page is asked for. */
+/** Pages for people. The code that makes HTML is loaded on request. */
 
 type PageResult<Input extends z.ZodType> = Pick<
   Endpoint<Input>,
@@ -14,7 +14,7 @@ type PageResult<Input extends z.ZodType> = Pick<
   input: Input;
   /** `GET` when left out. */
   methods?: Endpoint["methods"];
-  /** Nobody keeps it. */
+  /** Whether caches may not store it. */
   isPrivate?: boolean;
   /** @param now Epoch ms. */
   show: (ctx: ActionCtx, input: z.output<Input>, now: number) => Promise<Page>;
@@ -87,9 +87,9 @@ export const pageEndpoints: MountedEndpoint[] = [
   }),
   page({
     path: "/claim/end",
-    summary: "Asks for the userId whose claim is to end.",
+    summary: "A form for the userId whose pending claim should end.",
     description:
-      "While somebody's claim of a `userId` with a wallet waits, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Looking ends nothing.",
+      "While a claim of a `userId` with a wallet is pending, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Opening the page ends nothing.",
     isPrivate: true,
     input: z.object({}),
     show: async () => (await import("./claim")).buildClaimPage(),
@@ -98,12 +98,12 @@ export const pageEndpoints: MountedEndpoint[] = [
     path: "/claim/end",
     methods: ["POST"],
     limit: "settings",
-    summary: "Ends the claim of a userId that waits: it stays without an owner.",
+    summary: "Ends the pending claim of a userId, which stays without an owner.",
     description:
-      "The button of the page before it, or a JSON body. Whoever knows the `userId` may end the claim; nobody can claim it for a week then.",
-    errors: { not_found: "No claim of this userId waits." },
+      "The form of the page before it, or a JSON body. Knowing the `userId` is enough to end a claim; for a week after it, no new claim is accepted.",
+    errors: { not_found: "This userId has no pending claim." },
     isPrivate: true,
-    input: z.object({ id: userId.describe("The userId whose claim waits") }),
+    input: z.object({ id: userId.describe("The userId with the pending claim") }),
     show: async (ctx, { id }) => {
       await ctx.runMutation(internal.accounts.claims.endClaim, { name: id });
       return (await import("./claim")).buildEndedPage(id);

@@ -11,7 +11,7 @@ import { TITLE, VERSION } from "../lib/version";
 import { Moment, renderText } from "./parts";
 import { STYLE } from "./style";
 
-/** What all pages share: they load nothing, run nothing, and work as plain HTML. */
+/** The headers of all pages: they load nothing, run nothing, and work as plain HTML. */
 export const HEADERS = pageHeaders(STYLE, "'self'");
 
 const PLACES = [
@@ -25,18 +25,18 @@ const PLACES = [
 export type Page = {
   /** The title of the tab. */
   title: string;
-  /** A sentence, for search engines and for whoever shows a link to the page. */
+  /** A sentence, for search engines and previews of links. */
   description: string;
-  /** The address, so that the list of pages can mark the current one. */
+  /** The path, by which the list of pages marks the current one. */
   path: string;
   /** From the main heading on. */
   content: Child;
 };
 
-/** Where a page stands, and when it was made (epoch ms): nobody tells of a page that is the same at all times. */
+/** The site of a page and the time of its making (epoch ms), which a constant page does not show. */
 type Made = { site: string; now?: number };
 
-/** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
+/** A whole page as an answer that caches may store for a minute. @param now Epoch ms. */
 export function pageReply(page: Page, now: number): Reply<string> {
   return new Reply(pageHtml(page, { site: getSiteUrl(), now }), HEADERS);
 }
@@ -111,7 +111,7 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
   );
 }
 
-/** Words with their figures in one style, whoever wrote them; attributes stay as they are. */
+/** Sets the figures of all text in one style, whatever its source; attributes stay unchanged. */
 function Typeset({ children }: { children: Child }) {
   return raw(renderText(<>{children}</>).replace(/>[^<>]+</g, typeset));
 }
@@ -136,7 +136,7 @@ export function buildFailureReply({ status, message }: Failing, now: number): Re
   return pageReply(buildNoticePage(title, text, more), now);
 }
 
-/** A page that says one thing. */
+/** A page of one message. */
 export function buildNoticePage(title: string, words: Child, more: Child = null): Page {
   const content = (
     <>

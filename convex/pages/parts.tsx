@@ -9,26 +9,26 @@ import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
 import { getAddedDescription, formatNews } from "../whales/cards";
 
-/** Parts and words that several pages have in common. */
+/** Components and texts that several pages share. */
 
-/** What a component has written: nothing here waits, so it is there at once. */
+/** The HTML of a component. No component here is asynchronous. */
 export function renderText(written: JSX.Element): string {
-  if (written instanceof Promise) throw new Error("A component waits");
+  if (written instanceof Promise) throw new Error("A component is asynchronous");
   return written.toString();
 }
 
-/** `$97,250.50`: an amount or a price, on pages and pictures as on cards. */
+/** `$97,250.50`: an amount or a price, in the style of cards. */
 export function formatMoney(value: number): string {
   return `$${formatUsd(value)}`;
 }
 
-/** Where a report can be bought, if this deployment has a wallet that is paid. */
+/** A link to the purchase of a report, if this deployment has a wallet for payments. */
 export function OrBuy({ children }: { children: Child }) {
   const link = <a href="/start#buy">{children}</a>;
   return isSet("PLATFORM_WALLET_ADDRESS") ? <>, or {link}</> : null;
 }
 
-/** A figure, or words if there is none. */
+/** A figure, or words in the absence of one. */
 export function formatOrNone(
   value: number | null,
   words: (value: number) => string,
@@ -38,7 +38,7 @@ export function formatOrNone(
 }
 
 /** `just now`, `3 minutes ago`, `5 days ago`. */
-function ago(at: number, now: number): string {
+function formatAge(at: number, now: number): string {
   const distance = now - at;
   if (distance < MINUTE) return "just now";
   const [size, word]: [number, string] =
@@ -51,11 +51,11 @@ export function Moment({ at }: { at: string }) {
   return <time datetime={at}>{formatDateTime(Date.parse(at))}</time>;
 }
 
-/** How long ago that was, with the moment itself for who points at it. */
+/** The age of a moment, with the moment itself as its tooltip. */
 export function Since({ at, now }: { at: string; now: number }) {
   return (
     <time datetime={at} title={formatDateTime(Date.parse(at))}>
-      {ago(Date.parse(at), now)}
+      {formatAge(Date.parse(at), now)}
     </time>
   );
 }
@@ -66,14 +66,14 @@ export function joinSourceNames(points: readonly { source: string }[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
-/** The one way to say that there is nothing yet: what will be here, and when or how. */
+/** The placeholder of missing content: what will stand here, and when or how. */
 export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
 const MARKS = { up: "▲", down: "▼", flat: "■", neutral: "●" } as const;
 
-/** Words with their direction as a shape and not only as a colour: `▲ BUY`. */
+/** Words with their direction as a shape, not only as a colour: `▲ BUY`. */
 function Way({ kind, way, children }: { kind: string; way: keyof typeof MARKS; children: Child }) {
   return (
     <span class={`${kind} ${way}`}>
@@ -124,7 +124,7 @@ export function Bot() {
   return bot === undefined ? null : <Out to={`https://t.me/${bot}`}>@{bot}</Out>;
 }
 
-/** A link to somebody else's page; words alone if its address is not known. */
+/** A link to another site; plain words without an address. */
 export function Out({ to, children }: { to: string | null; children: Child }) {
   if (to === null) return <>{children}</>;
   return (
@@ -134,7 +134,7 @@ export function Out({ to, children }: { to: string | null; children: Child }) {
   );
 }
 
-/** Movements, newest first, each with the additional words of its description. */
+/** Movements, newest first, each with the part of its description that its heading lacks. */
 export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now: number }) {
   return (
     <ul class="list">
@@ -159,7 +159,7 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
   );
 }
 
-/** @param isPart Whether it stands right below the page's own heading. */
+/** @param isPart Whether its heading is right below the page's own. */
 export function CardSection(of: {
   id: string;
   title: Child;
@@ -180,8 +180,8 @@ export function CardSection(of: {
 }
 
 /**
- * A table that can be scrolled by keyboard if it is wider than its place. The first cell of a row is its name.
- * @param wide From this column on, a phone has no room.
+ * A table that scrolls by keyboard if it is wider than its place. The first cell of a row is the row's heading.
+ * @param wide The first column that a phone hides.
  */
 export function Table(of: {
   name: string;
@@ -218,7 +218,7 @@ export function Table(of: {
   );
 }
 
-/** A term, its value, and what has to be known with it. */
+/** A term, its value, and a note. */
 export type Term = readonly [term: string, value: Child, note?: Child];
 
 /** @param kind `facts` for a few large figures beside one another; left out for a list. */
@@ -240,7 +240,7 @@ export function Facts({ of, kind }: { of: readonly Term[]; kind?: "facts" }) {
 
 type Choice = { href: string; name: string; isShown: boolean };
 
-/** Other choices of the same page, one of which is shown. */
+/** The variants of a page, with the shown one marked. */
 export function Chips({ label, choices }: { label: string; choices: readonly Choice[] }) {
   return (
     <ul class="chips" aria-label={label}>
@@ -255,7 +255,7 @@ export function Chips({ label, choices }: { label: string; choices: readonly Cho
   );
 }
 
-/** A block of code that a keyboard can scroll. */
+/** A block of code that scrolls by keyboard. */
 export function Code({ label, text }: { label: string; text: string }) {
   return (
     <pre tabindex={0} role="region" aria-label={label}>

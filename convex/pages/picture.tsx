@@ -28,7 +28,7 @@ export const WIDTH = 1_000;
 export const HEIGHT = 500;
 /** The space between a word or a mark and the edge. */
 const MARGIN = 36;
-/** How many letters fit below a card. */
+/** The most characters below a card. */
 const FOOT = 66;
 /** The part of a card between its head and its foot. */
 const BODY = { top: 92, bottom: 442 };
@@ -50,7 +50,7 @@ function inlineColours(style: string): string {
   return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => DARK_COLOURS[name] ?? "none");
 }
 
-/** What stands opposite the title, whose figures these are, and the host where there is more. */
+/** The texts of a card: `aside` opposite the title, below it the source of its figures and the site. */
 type Card = { title: string; aside: string; source: string; site: string };
 
 /** A card's SVG. */
@@ -80,7 +80,7 @@ function TextLines({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: numbe
   );
 }
 
-/** The place of one of several rows between head and foot, beside words of a width, and its gutters. */
+/** The place of one of several rows between head and foot. @param aside The width of the words beside it. */
 function placeRow(
   [index, count]: readonly [number, number],
   aside: number,
@@ -99,7 +99,7 @@ function placeRow(
   };
 }
 
-/** ▲, ▼ and ■ as shapes, because the font has only letters. */
+/** ▲, ▼ and ■ as shapes, which the font lacks. */
 const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h22v-22h-22z" };
 type Way = keyof typeof SHAPES;
 
@@ -128,7 +128,7 @@ export function drawSignals(signals: readonly SignalData[], site: string): strin
   );
 }
 
-/** What stands beside a row's chart: the token, a figure with its direction, and more about it. */
+/** The texts beside a row's chart: the token, a figure with its direction, and further lines. */
 type Said = { token: string; kind: Way; strong: string; more: string[] };
 
 function Beside({ said: { token, kind, strong, more }, top }: { said: Said; top: number }) {
@@ -217,14 +217,14 @@ export type DrawnAlert = DrawnHistory & { now: number };
 export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = formatCondition(condition, "$");
   const isEvents = ALERT_KINDS[condition.kind].observed === "event";
-  // Rates are stored per hour, and shown for the hours that exchanges quote them for.
+  // Rates are stored per hour, and shown for the hours of exchanges' quotes.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
   const [from, to] = [now - 7 * DAY, now + 10 * MINUTE];
   const inUnit = (values: DrawnHistory["path"]): Point[] =>
     values.map(({ at, value }) => ({ at: Math.max(at, from), value: value * hours }));
   const points = inUnit(path);
   const last = points.at(-1);
-  const written = writtenFor(condition);
+  const written = getAxisFormat(condition);
   const card = {
     title: line.charAt(0).toUpperCase() + line.slice(1),
     aside: `7 days until ${formatDateTime(now)}`,
@@ -256,7 +256,7 @@ export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, si
   );
 }
 
-function writtenFor({ kind }: Condition): (value: number) => string {
+function getAxisFormat({ kind }: Condition): (value: number) => string {
   if (kind === "change") return (value) => formatSignedPercent(value);
   if (kind === "funding") return (value) => formatPercent(Number(value.toPrecision(4)));
   return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;

@@ -12,12 +12,12 @@ import { drawAlert, drawSignals, drawWeek, type DrawnAlert, type DrawnWeek } fro
 import { readSignal, type SignalData } from "./signal";
 
 /**
- * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles. Each is an
- * action of its own: if one fails or runs out of memory, its card lacks only the picture. The default runtime knows
- * WebAssembly, and the renderer and the font are modules, so nothing here needs Node.
+ * Pictures for the messenger, drawn at the delivery of their card: the outbox calls them by their handles. Each is an action
+ * of its own, so a failure or a lack of memory costs a card only its picture. The default runtime has WebAssembly, and the
+ * renderer and the font are modules, so nothing here needs Node.
  */
 
-/** @param ids As in the addresses of their pages. */
+/** @param ids `BTC-2026-11-20`, as in the addresses of pages. */
 async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promise<SignalData[] | null> {
   const signals = await Promise.all(ids.map((id) => readSignal(ctx, id, DAY)));
   return signals.every(({ path }) => path.length > 1) ? signals : null;
@@ -53,10 +53,10 @@ async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | 
 }
 
 /**
- * An action that reads a subject and draws it as PNG. It returns `null` when too little is known for a picture.
- * @param picture Draws it as SVG, which names the site.
+ * Defines an action that reads a subject and draws it as PNG. It returns `null` without enough data for a picture.
+ * @param picture Draws the data as SVG, with the site's name.
  */
-function drawing<Data>(
+function defineDrawing<Data>(
   read: (ctx: ActionCtx, subject: string) => Promise<Data | null>,
   picture: (data: Data, site: string) => string,
 ) {
@@ -72,17 +72,17 @@ function drawing<Data>(
 }
 
 /** Draws signals. The subject is their ids, separated by commas. */
-export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), drawSignals);
+export const signals = defineDrawing((ctx, ids) => readSignals(ctx, ids.split(",")), drawSignals);
 
 /** Draws a week's signals. The subject is its Monday. */
-export const week = drawing(readWeek, drawWeek);
+export const week = defineDrawing(readWeek, drawWeek);
 
 /** Draws an alert's last days. The subject is its id. */
-export const alert = drawing(readAlert, drawAlert);
+export const alert = defineDrawing(readAlert, drawAlert);
 
 /**
- * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
- * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
+ * The renderer with its fonts, created once a module state: on a local stack once, on the platform once an action. Its 1.4 MB
+ * are loaded only for a drawing, since no other request should evaluate them.
  */
 const renderer = once(async () => {
   const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
@@ -104,7 +104,7 @@ const renderer = once(async () => {
   };
 });
 
-/** An SVG as PNG, in the size that it states. @throws Error for an SVG that cannot be read. */
+/** Renders an SVG as PNG, in the SVG's own size. @throws Error for an unreadable SVG. */
 export async function renderPng(svg: string): Promise<Uint8Array<ArrayBuffer>> {
   return (await renderer())(svg);
 }

@@ -12,7 +12,7 @@ import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
 import { Code, Empty, Ending, Facts, formatMoney, formatOrNone, Side, Table, type Term } from "./parts";
 
-/** The record of the signals: the result in a sentence, four figures, one curve, the signals, and how to check them. */
+/** The record of the signals: the result in a sentence, four figures, one curve, the signals, and their verification. */
 
 /** How many signals are listed. */
 const LISTED = 10;
@@ -86,13 +86,13 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
   };
 }
 
-/** In percent: the results after costs, added up; and the tokens bought at their first signal and held. */
+/** In percent: the running sum of the results after costs, and the tokens bought at their first signal and held. */
 type TwoCurves = { signals: Point[]; held: Point[] };
 
 function buildCurves(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
   const worth = new Map<Token, number>();
-  // Of closed signals, as in the sentence above: the open one's entry belongs to no result yet.
+  // Closed signals only, like the sentence above: the entry of an open signal has no result yet.
   const held = all
     .flatMap(({ token, entry, generatedAt, closedAt, exitPrice }) =>
       closedAt === undefined
@@ -121,7 +121,7 @@ function buildCurves(all: readonly Signal[]): TwoCurves {
   return { signals: thinPoints(ended), held: thinPoints(held) };
 }
 
-/** A line has at most this many points: a page is small. */
+/** The most points of a line, since a page is small. */
 const DRAWN_POINTS = 400;
 
 function thinPoints(points: readonly Point[]): Point[] {
@@ -156,7 +156,7 @@ function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Term[] {
   ];
 }
 
-/** The results added up, against what was bought at the first signal and held. */
+/** The running sum of the results, against buying and holding. */
 function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trades: number }) {
   const times = [...signals, ...held].map(({ at }) => at);
   const [from, to] = [Math.min(...times), Math.max(...times)];
@@ -217,7 +217,7 @@ function Figures({ stats }: { stats: SignalStats }) {
   );
 }
 
-/** How anybody can check the record against its chain of events. */
+/** The public check of the record against its chain of events. */
 function Verification({
   head,
 }: {

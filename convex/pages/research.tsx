@@ -100,7 +100,7 @@ export function OutlookLine({ of }: { of: Pick<Result, "marketOutlook" | "shortS
   );
 }
 
-/** @param first How many; all when left out. */
+/** @param first The number of shown impacts; all when left out. */
 export function Impacts({ of, first }: { of: Pick<Result, "impacts" | "sources">; first?: number }) {
   if (of.impacts.length === 0) return <p>Nothing in particular.</p>;
   return (
@@ -122,7 +122,7 @@ export function Impacts({ of, first }: { of: Pick<Result, "impacts" | "sources">
   );
 }
 
-/** A report; the words first, where they come from behind them. */
+/** A report: its text, then its sources. */
 function Writing({ kind, at, result, now }: Written & { now: number }) {
   const { fullAnalysis, sources } = result;
   const paragraphs = fullAnalysis
@@ -156,7 +156,7 @@ function Writing({ kind, at, result, now }: Written & { now: number }) {
   );
 }
 
-/** A text whose citations are small numbers, each a link to its source if that has an address. */
+/** A text whose citations are small numbers, linked to sources with an address. */
 function Cited({ text, sources }: { text: string; sources: Result["sources"] }) {
   return (
     <>
@@ -173,7 +173,7 @@ function Cited({ text, sources }: { text: string; sources: Result["sources"] }) 
   );
 }
 
-/** `[13: bids within 1 %]` as a small 13, whose words stand behind it. */
+/** `[13: bids within 1 %]` as a small 13 with the words as its tooltip. */
 function Mark({ words, href = null }: { words: string; href?: string | null }) {
   const [, number, what] = /^\[([\d, ]+)(?::(.*))?\]$/.exec(words) ?? ["", words];
   return (
@@ -183,7 +183,7 @@ function Mark({ words, href = null }: { words: string; href?: string | null }) {
   );
 }
 
-/** The facts with which the figures of a text were compared, by the numbers that it cites. */
+/** The facts that the figures of a text were compared with, by their citation numbers. */
 function Sources({ sources, now }: { sources: Result["sources"]; now: number }) {
   if (sources.length === 0) return null;
   return (

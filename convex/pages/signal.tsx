@@ -24,11 +24,11 @@ import {
   type Term,
 } from "./parts";
 
-/** One signal: its page, and its levels on the path of the price, which the first page and pictures show, too. */
+/** One signal: its page, and the chart of its levels on the path of the price, which the first page and pictures show, too. */
 
 export type SignalData = {
   signal: PublicSignal;
-  /** The measured price that it was held against. */
+  /** The measured price at issue. */
   issued: Omit<PricePoint, "at">;
   /** From some time before the signal until an hour after its end, oldest first. */
   path: PricePoint[];
@@ -36,7 +36,7 @@ export type SignalData = {
 
 /**
  * @param id `BTC-2026-11-20`, in any case.
- * @param before From when on the price's path is wanted, in ms before the signal.
+ * @param before The length of the price's path before the signal, in ms.
  * @throws AppError `not_found`
  */
 export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Promise<SignalData> {
@@ -45,7 +45,8 @@ export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Pro
   const { signals } =
     day === undefined ? { signals: [] } : await ctx.runQuery(internal.signals.history.getDay, { day });
   const row = signals.find((one) => one.token === token);
-  if (row === undefined) throw new AppError("not_found", `There is no signal ${id}`);
+  if (row === undefined)
+    throw new AppError("not_found", `There is no signal ${id}: /record lists all signals`);
   return withPath(ctx, row, before);
 }
 
@@ -62,8 +63,8 @@ export async function withPath(ctx: ActionCtx, row: Signal, before = HOUR): Prom
   };
 }
 
-export async function buildSignalPage(ctx: ActionCtx, asked: string): Promise<Page> {
-  const data = await readSignal(ctx, asked);
+export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Promise<Page> {
+  const data = await readSignal(ctx, requestedId);
   const { signal, issued } = data;
   const { id, token, confidence, reasoning, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const name = `${token} signal of ${id.slice(token.length + 1)}`;
@@ -135,7 +136,7 @@ function listTargets({ entry, tp1, tp2, sl }: PublicSignal): Term[] {
   );
 }
 
-/** The chart of one signal from half an hour before its issue to its end, and who gave its prices. */
+/** The chart of one signal from half an hour before its issue to its end, with the sources of its prices. */
 export function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) {
   const { generatedAt, expiresAt, closedAt } = signal;
   const points = buildCourse(signal, path);
@@ -158,7 +159,7 @@ export function SignalFigure({ data: { signal, issued, path } }: { data: SignalD
   );
 }
 
-/** The path with the two prices that the record has, at the issue and at the end, oldest first. */
+/** The path with the record's own prices at the issue and at the end, oldest first. */
 function buildCourse(
   { generatedAt, entry, closedAt, exitPrice }: PublicSignal,
   path: readonly PricePoint[],

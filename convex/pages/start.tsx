@@ -9,7 +9,7 @@ import type { Page } from "./layout";
 import { Bot, CardSection, Code, Facts, Since, type Term } from "./parts";
 import { Impacts, OutlookLine, readSnapshot, type StoredSnapshot } from "./research";
 
-/** What the service is, what it costs and how to begin: everything that somebody needs who has never seen it. */
+/** The page for newcomers: the service, its costs, and the ways to begin. */
 
 export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
   const sample = await readSnapshot(ctx, "");
@@ -108,7 +108,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
   };
 }
 
-/** The newest public report, shortened; before there is one, an example of its form. */
+/** The newest public report, shortened; before the first, an example of the form. */
 function Sample({ sample, now }: { sample: StoredSnapshot | null; now: number }) {
   const of = sample ?? resultExample;
   return (
@@ -152,7 +152,7 @@ function Chat() {
   );
 }
 
-/** Who pays, and how: by a client that signs, or by hand. */
+/** The purchase of a report: by an x402 client, or by hand. */
 function Purchase({ site }: { site: string }) {
   const wallet = getOptional("PLATFORM_WALLET_ADDRESS");
   if (wallet === undefined) {

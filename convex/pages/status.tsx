@@ -4,7 +4,7 @@ import type { Trouble } from "../ops/troubles";
 import { buildNoticePage, type Page } from "./layout";
 import { Moment } from "./parts";
 
-/** What works now, for users. */
+/** The state of the service, for users. */
 
 const HAPPENED: Readonly<Record<Trouble, string>> = {
   late: "Work is late",

@@ -9,7 +9,7 @@ test("a failure is a page for a browser and JSON for programs, for who sent a bo
   const app = createApp({ now: EIGHT, env: { PLATFORM_WALLET_ADDRESS: `0x${"1".repeat(40)}` } });
   for (const [path, status, words] of [
     ["/nowhere", 404, "There is no page at this address"],
-    ["/signals/BTC-2020-01-01", 404, "There is no signal BTC-2020-01-01"],
+    ["/signals/BTC-2020-01-01", 404, "There is no signal BTC-2020-01-01: /record lists all signals"],
     ["/mcp/token", 400, "question is required"],
     ["/messenger/webhook", 405, "This address is for programs"],
   ] as const) {

@@ -3,7 +3,7 @@ import { defineEndpoint, type Endpoint, type MountedEndpoint } from "../../platf
 import { PROXY_PATH } from "../../lib/version";
 import { texts } from "./texts";
 
-/** The reference: one document, for programs and for people, described like any other endpoint. */
+/** The endpoints of the reference, for programs and for people, described like any other endpoint. */
 
 const CACHE_HEADERS = {
   "Cache-Control": "How long it may be cached.",
@@ -11,7 +11,7 @@ const CACHE_HEADERS = {
   Vary: "It is compressed for callers that accept gzip.",
   "Content-Encoding": "gzip, if it was accepted.",
 };
-const neverCalled = () => Promise.reject(new Error("The router sends this text itself: no handler is asked"));
+const neverCalled = () => Promise.reject(new Error("The router sends this text itself: it has no handler"));
 
 const document: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
@@ -50,11 +50,11 @@ const subject: MountedEndpoint = defineEndpoint({
   ...page,
   path: "/docs/{subject}",
   summary: "The endpoints of one subject, as a page to read.",
-  errors: { not_found: "There is no such subject." },
+  errors: { not_found: "There is no such subject: /docs lists them." },
   input: z.object({ subject: z.string().describe("Its name, as in `market`") }),
 });
 
-/** A text that is the same for everybody. */
+/** Defines the endpoint of a text that is the same for every caller. */
 function text(
   described: Pick<Endpoint, "path" | "summary" | "description" | "media" | "unchanged">,
 ): MountedEndpoint {

@@ -1,7 +1,7 @@
 /**
- * Gzip of a text from pieces that were compressed when the code was made, with another text between them: nothing is
- * compressed at a request. A piece is a run of deflate blocks that ends at a whole byte (RFC 1951), so pieces can be joined;
- * gzip wants a checksum of all (RFC 1952), which is made from theirs.
+ * Gzip of a text from pieces that were compressed at build time, with another text between them: a request compresses
+ * nothing. A piece is a run of deflate blocks that ends at a whole byte (RFC 1951), so pieces can be joined; the checksum of
+ * the whole (RFC 1952) is computed from theirs.
  */
 
 /** `bytes`: its blocks, in base64; `length` and `crc` are those of its text in UTF-8. */
@@ -15,10 +15,10 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 const step = (crc: number, byte = 0) => (TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
 
 const HEADER = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-/** An empty block that says that it is the last. */
+/** An empty block with the mark of the last. */
 const LAST = [1, 0, 0, 0xff, 0xff];
 
-/** @param between Short: it is stored as it is. */
+/** @param between A short text, which is stored uncompressed. */
 export function joinPieces(pieces: readonly Piece[], between: string): Uint8Array<ArrayBuffer> {
   const text = new TextEncoder().encode(between);
   const size = [text.length & 0xff, text.length >> 8];

@@ -7,8 +7,8 @@ import { PROXY_PATH } from "../../lib/version";
 import { joinPieces } from "./splices";
 
 /**
- * The reference as it is sent. Its texts are generated with the code, because making them evaluates every endpoint:
- * only a deployment's own address is filled in.
+ * The answers of the reference. Its texts are generated at build time, since making them evaluates every endpoint; a request
+ * only fills in the deployment's own address.
  */
 
 /** Placeholder of that address in the texts. */
@@ -24,7 +24,7 @@ const MEDIA = {
 
 type Which = keyof typeof MEDIA;
 
-/** The endpoints that answer it, as the router knows them. */
+/** The reference's entries of the router. */
 export const texts: Readonly<Record<Which | "subject" | "robots" | "icon", Answering>> = {
   document: { methods: ["GET"], path: "/openapi.json", handle: answering("document") },
   page: { methods: ["GET"], path: "/docs", handle: answering("page") },
@@ -44,15 +44,19 @@ function answering(which: Which): Answering["handle"] {
     const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
     const name = which === "page" ? getPath(request) : which;
     const held = TEXTS[name];
-    if (held === undefined) throw new AppError("not_found", "This deployment was made without it");
+    if (held === undefined)
+      throw new AppError(
+        "not_found",
+        "This deployment was built without this text: run npm run build and deploy again",
+      );
     const address = getSiteUrl();
     const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + name).slice(0, 8)}"` };
     const more = which === "page" ? PAGE_HEADERS : {};
     const respondWith = (status: number, body: Parameters<typeof respond>[2], packing = {}) =>
       respond(status, MEDIA[which], body, requestId, { ...more, ...headers, ...packing });
-    if (names(request, "if-none-match", headers.ETag)) return respondWith(304, null);
+    if (hasValue(request, "if-none-match", headers.ETag)) return respondWith(304, null);
     const packed = joinPieces(held, JSON.stringify(address).slice(1, -1));
-    if (names(request, "accept-encoding", "gzip"))
+    if (hasValue(request, "accept-encoding", "gzip"))
       return respondWith(200, packed, { "Content-Encoding": "gzip" });
     const { gunzipSync } = await import("fflate");
     return respondWith(200, new TextDecoder().decode(gunzipSync(packed)));
@@ -65,8 +69,8 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
 }
 
 /**
- * What crawlers and models may read: pages, references and what is read from a cache, not endpoints that take a `userId` or
- * cost something. The longest rule counts, or the first.
+ * The rules for crawlers: pages, references and answers from a cache are open; endpoints that take a `userId` or cost money
+ * are closed. The longest matching rule counts, then the first.
  */
 function robots(): string {
   const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
@@ -75,9 +79,9 @@ function robots(): string {
   return ["User-agent: *", ...rules, "Allow: /", ""].join("\n");
 }
 
-/** Whether a header's list names it, and does not exclude it. */
-function names(request: Request, header: string, wanted: string): boolean {
+/** Whether a header's list contains a value, and does not exclude it. */
+function hasValue(request: Request, header: string, value: string): boolean {
   const list = (request.headers.get(header) ?? "").split(",").map((one) => one.trim());
-  const isGood = (one: string) => one.startsWith(`${wanted};`) && !/;\s*q=0(?:\.0*)?$/.test(one);
-  return list.some((one) => one === "*" || one === wanted || isGood(one));
+  const isGood = (one: string) => one.startsWith(`${value};`) && !/;\s*q=0(?:\.0*)?$/.test(one);
+  return list.some((one) => one === "*" || one === value || isGood(one));
 }
