@@ -5,7 +5,7 @@ import { build, type Metafile } from "esbuild";
 import ts from "typescript";
 import { command } from "./command";
 import { pushedModules, root, type PushedModule } from "./push";
-import { missingGlobals } from "./runtime/globals";
+import { findMissingGlobals } from "./runtime/globals";
 
 /**
  * `npm run check -- deploy`: what `npx convex deploy` would push, made by Convex's own CLI, evaluated module by module with
@@ -29,7 +29,7 @@ await command({ usage: USAGE, flags: {} }, async () => {
   const faults = [
     ...(await evaluationFaults(modules)),
     ...(total > PUSH_BUDGET ? [`The push is ${total} bytes, more than ${PUSH_BUDGET}`] : []),
-    ...(await missingGlobals(modules)),
+    ...(await findMissingGlobals(modules)),
     ...transactions.flatMap(({ file, later }) =>
       later.map(
         (one) => `${file} reaches an import() in ${one}: in a query or mutation the platform refuses it`,

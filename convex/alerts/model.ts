@@ -39,13 +39,13 @@ export const storeProposal = internalMutation({
   args: alertTables.alerts.validator.pick("userId", "condition", "once", "until"),
   returns: vAlert,
   handler: async (ctx, proposal) => {
-    const { userId, condition, ...asked } = proposal;
+    const { userId, condition, ...requestedEnd } = proposal;
     const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
     const active = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
-    if (active !== undefined && endsAs(active, asked)) return active;
+    if (active !== undefined && endsAs(active, requestedEnd)) return active;
     const same = sameAs(condition, proposed);
     if (same !== undefined) {
-      if (!endsAs(same, asked)) await ctx.db.patch("alerts", same._id, asked);
+      if (!endsAs(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
       return getOrThrow(ctx, "alerts", same._id);
     }
     const [oldest] = proposed;

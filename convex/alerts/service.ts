@@ -64,15 +64,15 @@ type AlertAnswer = { text: string } | { condition: Condition };
 
 /** The same for programs, which send words or a condition. @throws AppError `invalid_request`, with advice on what to say. */
 export const proposeAlert = withUsage(
-  async (ctx, caller: Caller, choice: Choice, asked: AlertAnswer): Promise<Proposed> => {
-    if ("condition" in asked) {
-      const present = await getPresent(ctx, asked.condition);
+  async (ctx, caller: Caller, choice: Choice, request: AlertAnswer): Promise<Proposed> => {
+    if ("condition" in request) {
+      const present = await getPresent(ctx, request.condition);
       return {
-        alert: await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, ...asked }),
+        alert: await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, ...request }),
         present,
       };
     }
-    const answered = await answerWords(ctx, caller, choice, asked.text);
+    const answered = await answerWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
     const meant = answered.kind === "open" ? (answered.meant ?? []) : [];
     const lines = meant.map((one) => formatCondition(one)).join(", or ");

@@ -231,12 +231,12 @@ export const ask = internalAction({
     const missing = REQUIRED.flatMap(([name, means]) =>
       isSet(name) ? [] : [`${name} is not set: ${means}`],
     );
-    const asked = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
+    const questions = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
     const [unopened, caller, node, answers] = await Promise.all([
       findUnopened(ctx),
       countedCaller(getSiteUrl(), PATIENCE_MS),
       probeNode(getSetting("CHAIN_RPC_URL")),
-      Promise.all(asked.map(async (one) => ({ ...one, trouble: await findTrouble(one, ctx) }))),
+      Promise.all(questions.map(async (one) => ({ ...one, trouble: await findTrouble(one, ctx) }))),
     ]);
     const troubles = answers.flatMap(({ subject, trouble }) =>
       trouble === null ? [] : [`${subject}: ${trouble}`],

@@ -48,10 +48,10 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
   const missing = REQUIRED.filter((name) => !isSet(name)).map((name) => `${name} is not configured`);
-  const { reasons: own, checks } = await ctx.runQuery(internal.ops.health.readHealth, {
+  const { reasons: workReasons, checks } = await ctx.runQuery(internal.ops.health.readHealth, {
     now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
   });
-  const reasons = [...missing, ...own, ...(await findUnopened(ctx))];
+  const reasons = [...missing, ...workReasons, ...(await findUnopened(ctx))];
   return {
     status: reasons.length === 0 ? "ok" : "degraded",
     version: VERSION,

@@ -23,17 +23,18 @@ const vCursor = v.union(v.string(), v.null());
 function createSealAccess<Table extends TableNames>(table: Table) {
   const { sealed: kind }: TableRecord<Table> = records[table];
   if (kind === undefined) return [];
-  const sealedIn = (rows: Doc<Table>[]) =>
+  const listSealedOfRows = (rows: Doc<Table>[]) =>
     rows.flatMap((row): Infer<typeof vSealed>[] => {
       const envelope = kind.envelope(row);
       return envelope === undefined ? [] : [{ id: row._id, envelope, context: kind.context(row) }];
     });
   const read = async ({ db }: QueryCtx, cursor: string | null) => {
     const { page, isDone, continueCursor } = await db.query(table).paginate({ cursor, numItems: PAGE });
-    return { sealed: sealedIn(page), next: isDone ? null : continueCursor };
+    return { sealed: listSealedOfRows(page), next: isDone ? null : continueCursor };
   };
   // An incomplete rotation leaves the oldest secret behind.
-  const sample = async ({ db }: QueryCtx) => sealedIn(await db.query(table).take(SAMPLED)).slice(0, 1);
+  const sample = async ({ db }: QueryCtx) =>
+    listSealedOfRows(await db.query(table).take(SAMPLED)).slice(0, 1);
   const replace = async ({ db }: MutationCtx, id: string, from: string, to: string): Promise<boolean> => {
     const rowId = db.normalizeId(table, id);
     const row = rowId === null ? null : await db.get(table, rowId);

@@ -200,7 +200,8 @@ export function drawWeek({ week, tokens }: DrawnWeek, site: string): string {
 }
 
 function describeWeek(token: string, signals: readonly PublicSignal[]): Said {
-  const count = (wanted: PublicSignal["status"]) => signals.filter(({ status }) => status === wanted).length;
+  const count = (countedStatus: PublicSignal["status"]) =>
+    signals.filter(({ status }) => status === countedStatus).length;
   const results = signals.flatMap(({ afterCostsPercent: one }) => (typeof one === "number" ? [one] : []));
   const sum = results.reduce((total, one) => total + one, 0);
   return {

@@ -190,7 +190,7 @@ function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trad
 
 function Figures({ stats }: { stats: SignalStats }) {
   const { risk, beforeCosts, afterCosts, reliability } = stats;
-  const ratio = (value: number | null) => formatOrNone(value, (known) => known.toFixed(2));
+  const ratio = (value: number | null) => formatOrNone(value, (figure) => figure.toFixed(2));
   return (
     <div class="grid two">
       <div class="card">

@@ -35,7 +35,7 @@ export async function buildResearchPage(
 ): Promise<Page> {
   const token = name === undefined ? "" : (await getStoredListing(ctx, name)).symbol;
   const priced = SIGNAL_TOKENS.find((one) => one === token);
-  const [report, snapshot, shown] = await Promise.all([
+  const [report, snapshot, stored] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),
     readSnapshot(ctx, token),
     priced === undefined ? null : readPrices(ctx, CHART_HOURS),
@@ -67,10 +67,10 @@ export async function buildResearchPage(
         </label>
         <button>Show</button>
       </form>
-      {priced !== undefined && shown !== null && (
+      {priced !== undefined && stored !== null && (
         <>
           <h2>Measured</h2>
-          <PriceCard token={priced} price={shown.prices[priced]} now={now} />
+          <PriceCard token={priced} price={stored.prices[priced]} now={now} />
         </>
       )}
       {writings.map((one) => (

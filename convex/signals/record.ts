@@ -20,7 +20,7 @@ import type { Signal } from "./tables";
 
 /** A signal as callers see it. */
 export function toPublicSignal(row: Signal): PublicSignal {
-  const { day: _, price: __, costBps, generatedAt, expiresAt, closedAt, ...shown } = row;
+  const { day: _, price: __, costBps, generatedAt, expiresAt, closedAt, ...fields } = row;
   const position = toPosition(row);
   const share = (value: number) => round(100 * value, 6);
   const buildEnd = (at: number) => ({
@@ -29,7 +29,7 @@ export function toPublicSignal(row: Signal): PublicSignal {
     excessPoints: position === null ? null : share(computeExcess({ ...row, position }).least),
   });
   return {
-    ...shown,
+    ...fields,
     id: toSignalId(row),
     timeframe: "1h",
     chancePercent: position === null ? null : share(computeChance(position)),
@@ -54,7 +54,8 @@ export function computeRecord(rows: readonly Signal[]): SignalStats {
     const position = toPosition(row);
     return position === null ? [] : [{ ...row, position }];
   });
-  const count = (wanted: Signal["status"]) => closed.filter(({ status }) => status === wanted).length;
+  const count = (countedStatus: Signal["status"]) =>
+    closed.filter(({ status }) => status === countedStatus).length;
   const [wins, losses, expired] = [count("WIN"), count("LOSS"), count("EXPIRED")];
   const results = trades.flatMap(({ pnlPercent, costBps }) =>
     typeof pnlPercent === "number" ? [{ gross: pnlPercent, net: subtractCosts(pnlPercent, costBps) }] : [],
@@ -146,8 +147,8 @@ function computeDrawdown(results: readonly number[]): number {
 
 /** Bought at the first signal, held to the end of the last, each token with the same stake; `null` without a signal. */
 function computeBuyAndHold(closed: readonly Signal[]): number | null {
-  const changes = groupRows(closed, ({ token }) => token).flatMap((own) => {
-    const byDay = own.toSorted((a, b) => (a.day < b.day ? -1 : 1));
+  const changes = groupRows(closed, ({ token }) => token).flatMap((ofToken) => {
+    const byDay = ofToken.toSorted((a, b) => (a.day < b.day ? -1 : 1));
     const [first, last] = [byDay[0], byDay.at(-1)];
     if (first === undefined || last === undefined) return [];
     return [100 * ((last.exitPrice ?? last.entry) / first.entry - 1)];

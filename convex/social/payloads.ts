@@ -67,12 +67,12 @@ const event = z.object({
 /** A signed delivery: one event. */
 export const deliveryShape = z.looseObject({}).transform((body, context): Delivery => {
   const parsed = event.safeParse(body);
-  if (parsed.success) return { post: postIn(parsed.data.data) };
+  if (parsed.success) return { post: parsePost(parsed.data.data) };
   context.addIssue({ code: "custom", path: ["data"], message: "is not an activity event" });
   return z.NEVER;
 });
 
-function postIn({ event_type, filter, payload, includes }: z.output<typeof event>["data"]): Post | null {
+function parsePost({ event_type, filter, payload, includes }: z.output<typeof event>["data"]): Post | null {
   const parsed = statement.safeParse(payload);
   if (event_type !== "post.mention.create" || !parsed.success) return null;
   const { id: tweetId, author_id: authorId, entities, created_at, ...one } = parsed.data;
@@ -97,12 +97,13 @@ function postIn({ event_type, filter, payload, includes }: z.output<typeof event
 }
 
 /** The objection to a post that addresses another account than the service's; `null` without one. */
-function findObjection(text: string, own: string | undefined): string | null {
+function findObjection(text: string, serviceName: string | undefined): string | null {
   const mentioned = new Set(
     Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
   );
   if (mentioned.size === 0) return "The post does not name the service's account: mention it";
-  const isOthers = mentioned.size > 1 || (own !== undefined && !mentioned.has(own.toLowerCase()));
+  const isOthers =
+    mentioned.size > 1 || (serviceName !== undefined && !mentioned.has(serviceName.toLowerCase()));
   return isOthers ? "The post names another account besides the service's: name only the service's" : null;
 }
 

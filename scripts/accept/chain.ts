@@ -6,7 +6,7 @@ import { require } from "./row";
 import { address } from "./shapes";
 import { USDC, type World } from "./world";
 
-/** What a row does on the chain itself, as any wallet does. */
+/** The chain calls of rows, like those of any wallet. */
 
 export const ONE_USDC = 1_000_000n;
 export const ETHER = 10n ** 18n;
@@ -52,7 +52,7 @@ export function createChain(world: World) {
       if (usdc > 0n) await sendUsdc(account.address, usdc);
       return account;
     },
-    /** More blocks, so that what was mined counts. */
+    /** Mines more blocks, so that a transaction counts as confirmed. */
     bury: async (blocks = 12) => {
       for (let block = 0; block < blocks; block++) await sendEther(payer.address, 1n);
     },

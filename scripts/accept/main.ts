@@ -138,10 +138,10 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
   };
 }
 
-/** The longest that a client waits when it is told to come back. */
+/** The longest wait of a client for a `Retry-After`. */
 const PATIENCE_SECONDS = 300;
 
-/** As a client that comes back when it is told to. */
+/** A client that honours `Retry-After`. */
 function patiently(exchange: ReturnType<typeof overHttp>): ReturnType<typeof overHttp> {
   return async (method, path, init) => {
     const got = await exchange(method, path, init);

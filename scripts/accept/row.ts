@@ -12,7 +12,7 @@ export class Differs extends Error {}
 export type Row = {
   id: string;
   says: string;
-  /** What it takes besides HTTP. */
+  /** Its needs besides HTTP. */
   needs?: readonly Need[];
   check: (world: World) => Promise<void>;
 };

@@ -53,8 +53,8 @@ export function createService(exchange: Exchange): Service {
   return {
     send,
     get: (path, query = {}) => {
-      const asked = new URLSearchParams(query).toString();
-      return send("GET", asked === "" ? path : `${path}?${asked}`);
+      const queryText = new URLSearchParams(query).toString();
+      return send("GET", queryText === "" ? path : `${path}?${queryText}`);
     },
     post: (path, body, headers = {}) =>
       send("POST", path, {
@@ -80,11 +80,11 @@ function readAnswer({ status, headers, text }: Got): Answer {
   };
   const error: Answer["error"] = (...statuses) => {
     require(statuses.includes(status), `Status ${status}, not ${statuses.join(" or ")}: ${cut(text)}`);
-    const { error: told, nothingMoved: _, ...more } = as(errorShape, status);
+    const { error: message, nothingMoved: _, ...more } = as(errorShape, status);
     // Terms of payment and an order's fate stand beside the words; nothing else does.
     if (![402, 403, 409].includes(status))
       require(Object.keys(more).length === 0, `Beside the error stands ${Object.keys(more).join(", ")}`);
-    return told;
+    return message;
   };
   return { status, headers, text, as, error };
 }

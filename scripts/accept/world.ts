@@ -1,9 +1,9 @@
 import type { Address, Hex } from "viem";
 import type { Service } from "./service";
 
-/** What a row may use: the service over HTTP, and, where they are there, what stands around it. */
+/** The world of a row: the service over HTTP, and its surroundings where they exist. */
 
-/** What a row can need besides HTTP. */
+/** The needs of rows besides HTTP. */
 export type Need = "standins" | "chain" | "time" | "people" | "settings" | "market" | "deadlines" | "proxy";
 
 /** A request that a provider's stand-in was sent; of the messenger, a message that it accepted. */
@@ -32,12 +32,12 @@ export type World = Service & {
   lacks: Partial<Record<Need, string>>;
   /** The client's name: the shortest that anybody would choose. */
   user: string;
-  /** A userId that nobody has used. */
+  /** An unused userId. */
   fresh: () => string;
-  /** What a provider was sent since the world began, oldest first. */
+  /** The requests to a provider since the world began, oldest first. */
   sent: (provider: string) => Awaitable<SentRequest[]>;
   cards: () => Awaitable<SentMessage[]>;
-  /** Tells a stand-in to fail, or with `clear` to stop it. */
+  /** Makes a stand-in fail; `clear` ends that. */
   control: (message: Record<string, unknown>) => Promise<void>;
   rpc: (method: string, params: readonly unknown[]) => Promise<unknown>;
   /** The key of an account with ether and dollars. */

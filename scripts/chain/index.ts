@@ -130,7 +130,7 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   await sendAll(rpc, faucet, gave, mine);
   // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.
   await rpc.batch([feedWrite("SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY })]);
-  // Who follows the chain begins at its safe block: after these gifts, which are no movements of a market.
+  // A follower of the chain begins at its safe block, behind these gifts, which are no movements of a market.
   await mine();
   await rpc.call("anvil_mine", [toHex(SAFE_AFTER), toHex(SECONDS_BETWEEN)]);
 }

@@ -6,15 +6,15 @@ import { FEEDS, type FeedName } from "./addresses";
 import { hexShape, type Rpc } from "./node";
 
 /**
- * What lets the chain go on, in real time: the miner mines when there is something to mine, and stamps blocks with the
+ * The loops of the chain, in real time: the miner mines pending transactions, and stamps blocks with the
  * application's clock (the node's own mining loses transactions that arrive while it mines, and knows only its own
  * time); the feeds' prices are written into their storage, which needs no block.
  */
 
-type Turns = <Value>(work: () => Promise<Value>) => Promise<Value>;
+type TurnQueue = <Value>(work: () => Promise<Value>) => Promise<Value>;
 
 /** Works that are done one after another, whatever becomes of each. */
-export function createTurns(): Turns {
+export function createTurns(): TurnQueue {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
     const result = last.then(work, work);
@@ -25,7 +25,7 @@ export function createTurns(): Turns {
 
 type Loop = {
   /** Does work when the works before it have ended. */
-  inTurn: Turns;
+  inTurn: TurnQueue;
   /** After this resolves, no work of the loop's turns is done. */
   pause: () => Promise<void>;
   resume: () => void;
@@ -90,7 +90,7 @@ function startLoop(name: string, retryMs: number, log: Log, turn: () => Promise<
 export type Miner = Omit<Loop, "inTurn"> & {
   /** Mines one block now, even when paused; while it is, sent transactions stay pending. */
   mine(): Promise<void>;
-  /** Does immediately what the miner would do a moment later: mines a block if anything is pending, unless paused. */
+  /** Runs the miner's next turn at once: mines a block if a transaction is pending, unless paused. */
   look(): Promise<void>;
 };
 
@@ -119,7 +119,7 @@ export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
   let minedAt = performance.now();
   let headTime = 0;
   let still = 0;
-  let seen = "";
+  let lastHeld = "";
 
   const mineNow = async () => {
     headTime = await mineBlock(rpc, clock);
@@ -129,11 +129,11 @@ export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
     if (isPaused) return;
     const { pending, queued } = poolStatusShape.parse(await rpc.call("txpool_status"));
     if (BigInt(pending) > 0n) {
-      seen = "";
+      lastHeld = "";
       return mineNow();
     }
-    still = BigInt(queued) > 0n && queued === seen ? still + 1 : 0;
-    seen = queued;
+    still = BigInt(queued) > 0n && queued === lastHeld ? still + 1 : 0;
+    lastHeld = queued;
     if (still >= STUCK_AFTER) {
       still = 0;
       await freeStuck(rpc);

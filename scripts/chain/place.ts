@@ -17,7 +17,7 @@ import { faucetAbi, wethAbi } from "./abis";
 import { FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS, type TokenSymbol } from "./addresses";
 import { hexShape, type Rpc } from "./node";
 
-/** Puts the contracts at their addresses, which no deployment could, and sends what the stack's own account gives. */
+/** Places the contracts at their real addresses, which no deployment could reach, and sends gifts of the stack's own account. */
 
 /** A contract of `contracts/`, as `build.ts` compiles it. */
 type Placement = { contract: string; address: Address; args?: Hex };
@@ -70,7 +70,7 @@ async function permit2Code(): Promise<Hex> {
 /**
  * Places all contracts on an empty chain.
  * @param faucet The account that may mint; it must have sent nothing yet.
- * @param mine Mines what has been sent.
+ * @param mine Mines the pending transactions.
  */
 export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Promise<unknown>): Promise<void> {
   const contracts = placements(faucet);
@@ -137,8 +137,8 @@ export async function sendAll(
   );
   for (;;) {
     await mine();
-    const asked = hashes.map((hash) => ["eth_getTransactionReceipt", [hash]] as const);
-    const receipts = asked.length === 0 ? [] : receiptsShape.parse(await rpc.batch(asked));
+    const requests = hashes.map((hash) => ["eth_getTransactionReceipt", [hash]] as const);
+    const receipts = requests.length === 0 ? [] : receiptsShape.parse(await rpc.batch(requests));
     const failed = receipts.findIndex((receipt) => receipt !== null && receipt.status !== "0x1");
     if (failed !== -1) throw new Error(`The chain's own transaction ${String(hashes[failed])} failed`);
     if (!receipts.includes(null)) return;

@@ -112,7 +112,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
       "200": success(one, name),
       ...buildAcceptedAnswer(one, name),
       ...buildUnchangedAnswer(one),
-      ...failures(one),
+      ...listFailures(one),
     },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
@@ -209,7 +209,7 @@ function buildUnchangedAnswer(one: MountedEndpoint): Record<string, Answer> {
 }
 
 /** The failures of any endpoint, those that its limit and keys imply, and its own; by status. */
-function failures(one: MountedEndpoint): Record<string, Answer> {
+function listFailures(one: MountedEndpoint): Record<string, Answer> {
   const reasons: [ErrorCode, string | DocumentedFailure][] = [
     [
       "invalid_request",
@@ -225,8 +225,8 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   if (toJsonSchema(one.input, "input").properties?.userId !== undefined)
     reasons.push(["not_found", "The owner of this `userId` has put another in its place."]);
   for (const code of Object.keys(STATUS).filter(isErrorCode)) {
-    const own = one.errors?.[code];
-    if (own !== undefined) reasons.push([code, own]);
+    const ownText = one.errors?.[code];
+    if (ownText !== undefined) reasons.push([code, ownText]);
   }
   const byStatus: Record<string, Answer> = {};
   for (const [code, failure] of reasons) {

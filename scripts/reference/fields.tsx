@@ -68,8 +68,8 @@ function listFields(schema: JsonSchema, path: string): Field[] {
     const description = value.description ?? "";
     const inner = innerFields(value, name);
     // A group without a description needs none: its fields are enough.
-    const own = { name, type: describeType(value), required, description };
-    return inner.length > 0 && description === "" && value.type === "object" ? inner : [own, ...inner];
+    const field = { name, type: describeType(value), required, description };
+    return inner.length > 0 && description === "" && value.type === "object" ? inner : [field, ...inner];
   });
 }
 
@@ -94,8 +94,8 @@ function describeType(schema: JsonSchema): string {
 function variants(schema: JsonSchema): JsonSchema[] {
   const forms = (schema.anyOf ?? []).flatMap((one) => (typeof one === "object" ? [one] : []));
   if (forms.length === 0) return [schema];
-  const words = forms.some((one) => one.enum !== undefined && !isAbsence(one));
-  return forms.filter((one) => !isAbsence(one) && !(words && one.pattern !== undefined));
+  const hasWords = forms.some((one) => one.enum !== undefined && !isAbsence(one));
+  return forms.filter((one) => !isAbsence(one) && !(hasWords && one.pattern !== undefined));
 }
 
 function isAbsence({ enum: values, pattern }: JsonSchema): boolean {

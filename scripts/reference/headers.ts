@@ -42,9 +42,9 @@ export const RETRY_AFTER: Header = {
 };
 
 export function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
-  const named = Object.entries(further).map(([name, description]): [string, Header] => [
+  const furtherHeaders = Object.entries(further).map(([name, description]): [string, Header] => [
     name,
     { description, schema: { type: "string" } },
   ]);
-  return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
+  return { ...EVERY_ANSWER, ...Object.fromEntries(furtherHeaders) };
 }

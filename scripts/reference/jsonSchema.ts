@@ -34,7 +34,7 @@ function tidy(json: JsonSchema, io: "input" | "output"): void {
     delete json.default;
     return;
   }
-  // Zod's bounds of safe integers say nothing to the reader of an answer.
+  // Zod's bounds of safe integers mean nothing to the reader of an answer.
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
 }

@@ -11,7 +11,7 @@ import type { Method, OpenApi, Operation } from "./types";
 
 const JSON_TYPE = "application/json";
 
-type Told = { path: string; method: Method; operation: Operation };
+type DocumentedOperation = { path: string; method: Method; operation: Operation };
 
 /** The pages by their addresses. */
 export function pages(document: OpenApi): Record<string, string> {
@@ -92,7 +92,7 @@ export function pages(document: OpenApi): Record<string, string> {
   return { "/docs": first, ...Object.fromEntries(subjects) };
 }
 
-function renderNote({ paths }: OpenApi, tag: string): Told[] {
+function renderNote({ paths }: OpenApi, tag: string): DocumentedOperation[] {
   return Object.entries(paths).flatMap(([path, { get, post }]) => {
     const both = [
       { path, method: "get" as const, operation: get },
@@ -106,10 +106,11 @@ function renderNote({ paths }: OpenApi, tag: string): Told[] {
 
 const getPageAddress = (tag: string): string => `/docs/${encodeURIComponent(tag)}`;
 const heading = (tag: string): string => tag.charAt(0).toUpperCase() + tag.slice(1);
-const getPageName = ({ method, path }: Told): string => `${method.toUpperCase()} ${path}`;
-const getAnchor = ({ method, path }: Told): string => `${method}${path.replaceAll(/[^A-Za-z0-9]+/g, "-")}`;
+const getPageName = ({ method, path }: DocumentedOperation): string => `${method.toUpperCase()} ${path}`;
+const getAnchor = ({ method, path }: DocumentedOperation): string =>
+  `${method}${path.replaceAll(/[^A-Za-z0-9]+/g, "-")}`;
 
-function Fold({ document, ...one }: Told & { document: OpenApi }) {
+function Fold({ document, ...one }: DocumentedOperation & { document: OpenApi }) {
   const name = getPageName(one);
   const { requestBody, parameters = [], responses, summary, description } = one.operation;
   const fields: JsonSchema = requestBody

@@ -25,8 +25,8 @@ export function reference(address: string) {
   return { texts, headers: HEADERS };
 }
 
-/** What the module holds: the texts in pieces, the headers of the pages, and what stands for this version. */
-export function published() {
+/** The content of the module: the texts in pieces, the headers of the pages, and the tag of this version. */
+export function buildPublication() {
   const written = reference(ADDRESS);
   // The program for AI clients, once it is built.
   const program: { proxy?: string } = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
@@ -35,7 +35,7 @@ export function published() {
   );
   return {
     TAG: computeTag({ ...written, ...program }),
-    /** Shown beside the address of the program, so that who has fetched it can compare. */
+    /** Shown beside the address of the program, for comparison after a download. */
     PROXY_SHA256: createHash("sha256")
       .update(program.proxy ?? "")
       .digest("hex"),
@@ -52,7 +52,7 @@ function packedPiece(text: string): Piece {
 }
 
 function moduleText(): string {
-  const { TAG, PROXY_SHA256, PAGE_HEADERS, TEXTS } = published();
+  const { TAG, PROXY_SHA256, PAGE_HEADERS, TEXTS } = buildPublication();
   const constant = (name: string, value: object, type = "string") =>
     `export const ${name}: Readonly<Record<string, ${type}>> = ${JSON.stringify(value)};`;
   return [
@@ -65,7 +65,7 @@ function moduleText(): string {
   ].join("\n\n");
 }
 
-/** Identifies the texts: other texts have another one. */
+/** Identifies the texts. */
 function computeTag(written: object): string {
   return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }

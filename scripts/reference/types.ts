@@ -44,7 +44,7 @@ export type OpenApi = {
     contact: { name: string; url: string };
     license: { name: string; identifier: string };
   };
-  /** Of an operation that says nothing of its own. */
+  /** The default of operations. */
   security: Record<string, string[]>[];
   servers: { url: string }[];
   tags: { name: string; description: string }[];

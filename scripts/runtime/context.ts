@@ -13,10 +13,10 @@ import { createStreams, type Streams } from "./streams";
  * call in a fresh one, which is cut when it has answered.
  */
 
-/** What the platform would not have done. */
+/** Receives each difference from the platform. */
 export type Faults = (what: string) => void;
 
-/** Of a context's programs in WebAssembly: what the platform gives a call in all. */
+/** The memory that the platform gives the WebAssembly of a call. */
 const MOST_MEMORY = 64 * 1024 * 1024;
 
 /** @returns The answer, as JSON. @throws `{ message, data? }` */
@@ -28,15 +28,15 @@ export type Context = {
   streams: Streams;
   hasGlobal: (name: string) => boolean;
   /**
-   * It has answered: nothing reaches it any more, and what is still under way is a fault. What a deadline gives up would
-   * be one, too, though a row and a cron take it up: in the contract no such deadline passes.
+   * Ends the context after its answer: nothing reaches it any more, and a call that is still under way is a fault. Work that
+   * a deadline gives up would be one, too, although a row and a cron resume it: the contract passes no such deadline.
    */
   cut: () => void;
 };
 
 const nothing = z.custom<vm.Context>();
 const begins = z.custom<(outside: Outside) => void>((value) => typeof value === "function");
-const asked = z.object({
+const fetchRequest = z.object({
   url: z.string(),
   method: z.string(),
   headerPairs: z.array(z.tuple([z.string(), z.string()])),
@@ -50,7 +50,7 @@ const reading = z.tuple([z.string()]);
 const outsideOfAll = AsyncLocalStorage.snapshot();
 
 /** @param script Of `runtimeScript`. */
-export function contextsOf(script: string, modules: readonly PushedModule[]) {
+export function createContexts(script: string, modules: readonly PushedModule[]) {
   const runtime = new vm.Script(script, { filename: "convex-runtime.js" });
   const sources = new Map(modules.map(({ path: name, source }) => [name, source]));
   return (what: string, fault: Faults, systemCall: SystemCall): Context => {
@@ -61,13 +61,13 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
     const operations = createOperations(streams, (level, line) => {
       if (level === "ERROR") console.log(`${what} says ${line}`);
     });
-    /** While modules are evaluated the platform refuses all that is not computed. */
+    /** During the evaluation of modules the platform refuses every call to the outside. */
     let evaluating = 0;
     let isCut = false;
     let calls = 0;
     const pending = new Set<string>();
     const endings = new Set<() => void>();
-    const told = (more: string) => fault(`${what}: ${more}`);
+    const report = (more: string) => fault(`${what}: ${more}`);
     const memories: WebAssembly.Memory[] = [];
 
     const asynchronous: Readonly<Record<string, (given: readonly unknown[]) => Promise<unknown>>> = {
@@ -79,19 +79,19 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
         });
       },
       "stream/readPart": (given) => streams.read(reading.parse(given)[0]),
-      fetch: ([given]) => fetchFor(streams, endings, asked.parse(given)),
+      fetch: ([given]) => fetchFor(streams, endings, fetchRequest.parse(given)),
     };
-    /** What has to have ended when the call has answered: no timers, and no bodies that nobody reads to their end. */
+    /** Whether an operation has to end before the answer. Timers and unread bodies do not. */
     const isAwaited = (name: string) => name !== "sleep" && name !== "stream/readPart";
-    const carried = (
+    const runOperation = (
       name: string,
       work: () => Promise<unknown>,
       done: Parameters<Outside["asyncOp"]>[2],
       failed: Parameters<Outside["asyncOp"]>[3],
     ) => {
-      if (isCut) return told(`${name} is called after the answer`);
+      if (isCut) return report(`${name} is called after the answer`);
       if (evaluating > 0) {
-        told(`${name} is called while modules are evaluated`);
+        report(`${name} is called while modules are evaluated`);
         return failed(new Error(`${name} is not allowed while modules are evaluated`));
       }
       const call = `${name} ${++calls}`;
@@ -108,42 +108,42 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
     const outside: Outside = {
       op: (name, given) => {
         if (name === "throwUncatchableDeveloperError") {
-          told(`the platform ends it: ${String(given[0])}`);
+          report(`the platform ends it: ${String(given[0])}`);
           throw new Error(String(given[0]));
         }
         const operation = operations[name];
         if (operation === undefined) {
-          told(`it asks for the operation ${name}, which scripts/runtime/operations.ts does not have`);
+          report(`it asks for the operation ${name}, which scripts/runtime/operations.ts does not have`);
           throw new Error(`There is no operation ${name}`);
         }
         try {
           return operation(...given);
         } catch (error) {
           if (error instanceof z.ZodError)
-            told(`it gives the operation ${name} what this check does not know: ${error.message}`);
+            report(`it gives the operation ${name} what this check does not know: ${error.message}`);
           throw error;
         }
       },
       asyncOp: (name, given, done, failed) => {
         const operation = asynchronous[name];
-        if (operation !== undefined) return carried(name, () => operation(given), done, failed);
-        told(`it asks for the operation ${name}, which scripts/runtime/context.ts does not have`);
+        if (operation !== undefined) return runOperation(name, () => operation(given), done, failed);
+        report(`it asks for the operation ${name}, which scripts/runtime/context.ts does not have`);
         failed(new Error(`There is no operation ${name}`));
       },
       asyncSyscall: (name, json, done, failed) =>
-        carried(name, () => systemCall(name, JSON.parse(json)), done, failed),
-      fault: told,
+        runOperation(name, () => systemCall(name, JSON.parse(json)), done, failed),
+      fault: report,
       grown: (memory) => void memories.push(memory),
     };
     begins.parse(runtime.runInContext(context))(outside);
 
     const made = new Map<string, vm.SourceTextModule>();
     const moduleAt = (name: string): vm.SourceTextModule => {
-      const known = made.get(name);
-      if (known !== undefined) return known;
+      const linked = made.get(name);
+      if (linked !== undefined) return linked;
       const source = sources.get(name);
       if (source === undefined) {
-        told(`it imports ${name}, which is not in the push`);
+        report(`it imports ${name}, which is not in the push`);
         throw new Error(`There is no module ${name}`);
       }
       const module = new vm.SourceTextModule(source, {
@@ -151,14 +151,14 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
         identifier: name,
         importModuleDynamically: async (specifier: string) => {
           const target = moduleAt(path.join(path.dirname(name), specifier));
-          await evaluated(target);
+          await evaluate(target);
           return target;
         },
       });
       made.set(name, module);
       return module;
     };
-    const evaluated = async (module: vm.SourceTextModule): Promise<void> => {
+    const evaluate = async (module: vm.SourceTextModule): Promise<void> => {
       if (module.status === "unlinked")
         await module.link((specifier, from) => moduleAt(path.join(path.dirname(from.identifier), specifier)));
       if (module.status !== "evaluated") await module.evaluate();
@@ -170,7 +170,7 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
         evaluating++;
         try {
           const module = moduleAt(`${name}.js`);
-          await evaluated(module);
+          await evaluate(module);
           return module.namespace;
         } finally {
           evaluating--;
@@ -179,22 +179,22 @@ export function contextsOf(script: string, modules: readonly PushedModule[]) {
       cut: () => {
         isCut = true;
         for (const call of pending)
-          told(`${call.split(" ")[0]} is under way when it has answered: the platform cuts it`);
+          report(`${call.split(" ")[0]} is under way when it has answered: the platform cuts it`);
         for (const end of endings) end();
         const bytes = memories.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
-        if (bytes > MOST_MEMORY) told(`its WebAssembly takes ${bytes} bytes, more than ${MOST_MEMORY}`);
+        if (bytes > MOST_MEMORY) report(`its WebAssembly takes ${bytes} bytes, more than ${MOST_MEMORY}`);
       },
     };
   };
 }
 
-export type Contexts = ReturnType<typeof contextsOf>;
+export type Contexts = ReturnType<typeof createContexts>;
 
 /** A call over the network. A redirect is the runtime's own matter, and so is a signal: aborting ends its stream. */
 async function fetchFor(
   streams: Streams,
   endings: Set<() => void>,
-  { url, method, headerPairs, streamId, signal }: z.infer<typeof asked>,
+  { url, method, headerPairs, streamId, signal }: z.infer<typeof fetchRequest>,
 ): Promise<object> {
   const controller = new AbortController();
   const abort = () => controller.abort();

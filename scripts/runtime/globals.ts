@@ -6,7 +6,7 @@ import path from "node:path";
 import * as z from "zod";
 import { root, type PushedModule } from "../push";
 
-/** Which globals modules name, against those that Convex's own runtime has: `npm run check -- runtime` holds the list. */
+/** The globals that modules use, against those of Convex's own runtime: `npm run check -- runtime` verifies the list. */
 
 /** Beside the language's own. */
 export const GLOBALS = `
@@ -17,7 +17,7 @@ export const GLOBALS = `
   .trim()
   .split(/\s+/);
 
-/** What packages look for, and do without: the service's own code names none of them. */
+/** The optional globals of packages: the service's own code uses none of them. */
 const LOOKED_FOR = `
   Buffer Deno DOMMatrix document EdgeRuntime global navigator onmessage postMessage queueMicrotask WebKitCSSMatrix WebSocket
   window Worker
@@ -30,7 +30,7 @@ const report = z.object({
 });
 
 /** Each global that a module of the service or of the push names and the runtime lacks. */
-export async function missingGlobals(modules: readonly PushedModule[]): Promise<string[]> {
+export async function findMissingGlobals(modules: readonly PushedModule[]): Promise<string[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "globals-"));
   try {
     for (const { path: name, source } of modules) {
@@ -38,14 +38,17 @@ export async function missingGlobals(modules: readonly PushedModule[]): Promise<
       await mkdir(path.dirname(file), { recursive: true });
       await writeFile(file, source);
     }
-    const own = await linted(folder, path.join(root, "convex"), GLOBALS);
-    return [...own, ...(await linted(folder, path.join(folder, "push"), [...GLOBALS, ...LOOKED_FOR]))];
+    const ownProblems = await lintGlobals(folder, path.join(root, "convex"), GLOBALS);
+    return [
+      ...ownProblems,
+      ...(await lintGlobals(folder, path.join(folder, "push"), [...GLOBALS, ...LOOKED_FOR])),
+    ];
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function linted(folder: string, where: string, names: readonly string[]): Promise<string[]> {
+async function lintGlobals(folder: string, where: string, names: readonly string[]): Promise<string[]> {
   const config = path.join(folder, "oxlintrc.json");
   const globals = Object.fromEntries(names.map((name) => [name, "readonly"]));
   const only = { plugins: [], categories: { correctness: "off" }, rules: { "eslint/no-undef": "error" } };

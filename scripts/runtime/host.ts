@@ -4,7 +4,7 @@ import { parseJson } from "../json";
 import type { ActionHost, Calls } from "../stack/application";
 import type { Context, Contexts, Faults, SystemCall } from "./context";
 
-/** Runs the stack's HTTP actions and actions in contexts of their own; what they call runs where it always does. */
+/** Runs the stack's HTTP actions and actions in contexts of their own; queries and mutations run in the test library. */
 
 const call = z.object({
   name: z.string().optional(),
@@ -31,7 +31,7 @@ const anyJson = z.custom<JSONValue>();
 /** Methods whose requests have no body on the platform. */
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** @param counted Is told of every call that begins. */
+/** @param counted Called at the start of every call. */
 export function createHost(contexts: Contexts, fault: Faults, counted: () => void): ActionHost {
   const within = async <Answer>(what: string, calls: Calls, work: (context: Context) => Promise<Answer>) => {
     counted();
@@ -90,14 +90,14 @@ export function createHost(contexts: Contexts, fault: Faults, counted: () => voi
 /** The system calls of actions. */
 function bridge(calls: Calls, unknown: (name: string) => void): SystemCall {
   return async (name, given) => {
-    const told = (value: unknown) => JSON.stringify(value ?? null);
-    if (name === "1.0/getUserIdentity") return told(await calls.identity());
-    if (name === "1.0/getRequestMetadata") return told(await calls.metadata());
+    const toJson = (value: unknown) => JSON.stringify(value ?? null);
+    if (name === "1.0/getUserIdentity") return toJson(await calls.identity());
+    if (name === "1.0/getRequestMetadata") return toJson(await calls.metadata());
     const { name: path, functionHandle, args: json, ts } = call.parse(given);
     const args = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, jsonToConvex(value)]));
     const target = path ?? functionHandle ?? "";
     // As the test library writes it.
-    if (name === "1.0/createFunctionHandle") return told(`function://;${target}`);
+    if (name === "1.0/createFunctionHandle") return toJson(`function://;${target}`);
     const value = (answer: Value | undefined) => JSON.stringify(convexToJson(answer ?? null));
     try {
       switch (name) {

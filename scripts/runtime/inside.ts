@@ -1,15 +1,15 @@
 /**
- * What stands between a context and this process: it runs inside the context, so that whatever it hands on is of the
- * context's own making. Convex's runtime calls it where, on the platform, it calls the backend.
+ * The bridge between a context and this process. It runs inside the context, so that every value it passes on is an instance
+ * of the context's own classes. Convex's runtime calls it in place of the platform's backend.
  */
 
 /** This process, as a context sees it. */
 export type Outside = {
   op: (name: string, given: readonly unknown[]) => unknown;
-  /** The answer comes by one of the two, or never, once the context is cut. */
+  /** One of the two callbacks gets the answer; neither does once the context is cut. */
   asyncOp: (name: string, given: readonly unknown[], done: Done, failed: Failed) => void;
   asyncSyscall: (name: string, json: string, done: Done, failed: Failed) => void;
-  /** Says what the platform would do otherwise. */
+  /** Reports a difference from the platform. */
   fault: (what: string) => void;
   /** A program in WebAssembly has been made, with this memory. */
   grown: (memory: WebAssembly.Memory) => void;
@@ -30,28 +30,29 @@ type Backend = {
 /** Puts Convex's runtime on the context's globals. */
 export function enter(outside: Outside, setup: (global: object) => void): void {
   let continuation: unknown;
-  const asked = (begin: (done: Done, failed: Failed) => void): Promise<unknown> =>
+  const callOutside = (begin: (done: Done, failed: Failed) => void): Promise<unknown> =>
     new Promise((resolve, reject) =>
       begin(
-        (value) => resolve(own(value)),
-        (error) => reject(ownError(error)),
+        (value) => resolve(toOwn(value)),
+        (error) => reject(toOwnError(error)),
       ),
     );
   const backend: Backend = {
     op: (name, ...given) => {
       try {
-        return own(outside.op(name, given));
+        return toOwn(outside.op(name, given));
       } catch (error) {
-        throw ownError(error);
+        throw toOwnError(error);
       }
     },
-    asyncOp: (name, ...given) => asked((done, failed) => outside.asyncOp(name, given, done, failed)),
+    asyncOp: (name, ...given) => callOutside((done, failed) => outside.asyncOp(name, given, done, failed)),
     // Only transactions have them.
     syscall: (name) => {
       outside.fault(`an action makes the system call ${name}`);
       throw new Error(name);
     },
-    asyncSyscall: (name, json) => asked((done, failed) => outside.asyncSyscall(name, json, done, failed)),
+    asyncSyscall: (name, json) =>
+      callOutside((done, failed) => outside.asyncSyscall(name, json, done, failed)),
     getContinuationPreservedEmbedderData: () => continuation,
     setContinuationPreservedEmbedderData: (data) => {
       continuation = data;
@@ -64,7 +65,7 @@ export function enter(outside: Outside, setup: (global: object) => void): void {
   watchFetch(outside);
 }
 
-/** Node's engine is older than the platform's: what the runtime uses of the difference. */
+/** Adds the functions of the platform's newer engine that the runtime uses. */
 function bringUp(): void {
   if ("transfer" in ArrayBuffer.prototype) return;
   Object.defineProperty(ArrayBuffer.prototype, "transfer", {
@@ -95,26 +96,26 @@ function watchFetch({ fault }: Outside): void {
   };
 }
 
-/** A value of this context, made of one of another. */
-function own(value: unknown): unknown {
+/** Copies a value of another context into this one. */
+function toOwn(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isBytes(value)) return new Uint8Array(value);
   if (isBuffer(value)) return new Uint8Array(value).slice().buffer;
-  if (isList(value)) return Array.from(value, own);
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, own(one)]));
+  if (isList(value)) return Array.from(value, toOwn);
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toOwn(one)]));
 }
 
-const tagOf = (value: object): string => Object.prototype.toString.call(value);
+const getTag = (value: object): string => Object.prototype.toString.call(value);
 // By their tags, because they are instances of the other context's classes.
-const isBytes = (value: object): value is Uint8Array => tagOf(value) === "[object Uint8Array]";
-const isBuffer = (value: object): value is ArrayBuffer => tagOf(value) === "[object ArrayBuffer]";
+const isBytes = (value: object): value is Uint8Array => getTag(value) === "[object Uint8Array]";
+const isBuffer = (value: object): value is ArrayBuffer => getTag(value) === "[object ArrayBuffer]";
 const isList = (value: object): value is unknown[] => Array.isArray(value);
 
-function ownError(error: unknown): Error {
+function toOwnError(error: unknown): Error {
   const { name, message, data } = isThrown(error) ? error : { name: "Error", message: String(error) };
   if (name === "AbortError") return new DOMException(message, name);
   const made = name === "TypeError" ? new TypeError(message) : new Error(message);
-  return data === undefined ? made : Object.assign(made, { data: own(data) });
+  return data === undefined ? made : Object.assign(made, { data: toOwn(data) });
 }
 
 const isThrown = (error: unknown): error is Thrown =>

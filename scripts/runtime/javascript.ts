@@ -6,12 +6,12 @@ import { OperatorError } from "../command";
 
 /** Convex's own JavaScript, which its backend puts under every function: no part of this project, and read where it is. */
 
-/** Of get-convex/convex-backend: the runtime that this check knows the operations of. */
+/** The commit of get-convex/convex-backend whose operations this check knows. */
 const COMMIT = "94a42c3";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
-/** The folder of the runtime. @throws OperatorError that says where to get it. */
+/** The folder of the runtime. @throws OperatorError with the source of the runtime. */
 export function runtimeFolder(): string {
   const folder = process.env["CONVEX_RUNTIME"] ?? "";
   if (existsSync(path.join(folder, "src/setup.ts"))) return path.resolve(folder);

@@ -4,7 +4,7 @@ import { pushedModules, root, type PushedModule } from "../push";
 import { real } from "../real";
 import type { Photo } from "../standins/messengerForms";
 import { startStack, type Stack } from "../stack/stack";
-import { contextsOf, type Contexts, type Faults } from "./context";
+import { createContexts, type Contexts, type Faults } from "./context";
 import { GLOBALS } from "./globals";
 import { createHost } from "./host";
 import { runtimeFolder, runtimeScript } from "./javascript";
@@ -20,7 +20,7 @@ const USAGE = `Usage: CONVEX_RUNTIME=FOLDER npm run check -- runtime
 Runs the contract on Convex's own runtime, and says what it would not do. FOLDER is npm-packages/udf-runtime of a checkout
 of get-convex/convex-backend.`;
 
-/** Until a card with a picture has come. */
+/** The longest wait for a card with a picture. */
 const PATIENCE_MS = 60_000;
 
 await command({ usage: USAGE, flags: {} }, async () => {
@@ -29,8 +29,8 @@ await command({ usage: USAGE, flags: {} }, async () => {
   const faults = new Map<string, number>();
   const fault: Faults = (what) => void faults.set(what, (faults.get(what) ?? 0) + 1);
   process.on("unhandledRejection", (reason) => fault(`a rejection that nobody handles: ${String(reason)}`));
-  const contexts = contextsOf(script, modules);
-  const empty = contexts("an empty context", fault, refused);
+  const contexts = createContexts(script, modules);
+  const empty = contexts("an empty context", fault, refuseCall);
   for (const name of GLOBALS)
     if (!empty.hasGlobal(name)) fault(`scripts/runtime/globals.ts: there is no ${name}`);
   await loadAll(contexts, modules, fault);
@@ -38,7 +38,7 @@ await command({ usage: USAGE, flags: {} }, async () => {
   const stack = await startStack({ ephemeral: true, host: createHost(contexts, fault, () => void calls++) });
   try {
     if ((await accept(stack)) !== 0) fault("the contract: a row differs");
-    const photo = await pictureOf(stack);
+    const photo = await orderPicture(stack);
     if (photo === null) fault("no card came with a picture as a file");
     else console.log(`A picture of ${photo.width} × ${photo.height} came as a form, ${photo.bytes} bytes.`);
   } finally {
@@ -51,15 +51,15 @@ await command({ usage: USAGE, flags: {} }, async () => {
 });
 process.exit();
 
-function refused(name: string): Promise<never> {
+function refuseCall(name: string): Promise<never> {
   return Promise.reject(new Error(name));
 }
 
-/** Each module alone, as a push does: what a function loads later, too. */
+/** Loads each module alone, like a push, and also the modules that functions load later. */
 async function loadAll(contexts: Contexts, modules: readonly PushedModule[], fault: Faults): Promise<void> {
   for (const { path: file } of modules) {
     if (file.startsWith("_deps/") || file.includes("_generated/")) continue;
-    const context = contexts(file, fault, refused);
+    const context = contexts(file, fault, refuseCall);
     await context
       .load(file.replace(/\.js$/, ""))
       .catch((error: unknown) => fault(`${file} does not load: ${String(error)}`));
@@ -87,8 +87,8 @@ function accept({ siteUrl, apiUrl, providersUrl, chain }: Stack): Promise<number
   });
 }
 
-/** Asks the bot for an alert, whose card has a picture. */
-async function pictureOf({ providersUrl, standins }: Stack): Promise<Photo | null> {
+/** Orders an alert from the bot, whose card has a picture. */
+async function orderPicture({ providersUrl, standins }: Stack): Promise<Photo | null> {
   const said = { chatId: 7_001, text: "/alert BTC above 9000000" };
   await fetch(`${providersUrl}/_control/messenger/say`, { method: "POST", body: JSON.stringify(said) });
   const end = real.Date.now() + PATIENCE_MS;

@@ -3,8 +3,8 @@ import * as z from "zod";
 import type { Streams } from "./streams";
 
 /**
- * The backend's operations, in Node: what Convex's runtime asks of the Rust beneath it, as far as this service makes it
- * ask. What comes out of a context is checked, because a value of another shape is a mistake of the runtime's caller.
+ * The backend's operations, in Node: the calls of Convex's runtime to its Rust, as far as this service causes them. Values
+ * from a context are parsed, because another shape is a mistake of the runtime's caller.
  */
 
 type Operation = (...given: unknown[]) => unknown;
@@ -27,14 +27,14 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 export function createOperations(
   streams: Streams,
-  tell: (level: string, line: string) => void,
+  write: (level: string, line: string) => void,
 ): Readonly<Record<string, Operation>> {
   const keys: Buffer[] = [];
   const decoders: TextDecoder[] = [];
-  const keyOf = (given: unknown) => keys[handle.parse(given).index] ?? randomBytes(0);
+  const getKey = (given: unknown) => keys[handle.parse(given).index] ?? randomBytes(0);
   return {
-    "console/message": (level, words) => tell(text.parse(level), z.array(text).parse(words).join(" ")),
-    "error/stack": (given) => `Error\n${frames.parse(given).map(lineOf).join("\n")}\n`,
+    "console/message": (level, words) => write(text.parse(level), z.array(text).parse(words).join(" ")),
+    "error/stack": (given) => `Error\n${frames.parse(given).map(formatFrame).join("\n")}\n`,
     random: () => Math.random(),
     now: () => Date.now(),
     performance_now: () => performance.now(),
@@ -43,14 +43,14 @@ export function createOperations(
     "url/getUrlInfo": (url, base) => {
       const found = URL.parse(text.parse(url), text.nullish().parse(base) ?? undefined);
       if (found === null) throw new TypeError(`Invalid URL: '${text.parse(url)}'`);
-      return infoOf(found);
+      return toUrlInfo(found);
     },
     "url/updateUrlInfo": (href, change) => {
       const url = new URL(text.parse(href));
       for (const [name, value] of Object.entries(z.record(text, z.unknown()).parse(change)))
         if (name === "searchParams") url.search = new URLSearchParams(pairs.parse(value)).toString();
         else Reflect.set(url, name, value ?? "");
-      return infoOf(url);
+      return toUrlInfo(url);
     },
     "url/getUrlSearchParamPairs": (query) => [...new URLSearchParams(text.parse(query))],
     "url/stringifyUrlSearchParams": (given) => new URLSearchParams(pairs.parse(given)).toString(),
@@ -58,12 +58,12 @@ export function createOperations(
     "stream/create": streams.create,
     "stream/extend": (id, part, done) =>
       streams.extend(text.parse(id), bytes.nullish().parse(part) ?? null, done === true),
-    "textEncoder/encode": (words) => bytesOf(Buffer.from(text.parse(words).toWellFormed(), "utf8")),
+    "textEncoder/encode": (words) => toBytes(Buffer.from(text.parse(words).toWellFormed(), "utf8")),
     "textEncoder/normalizeLabel": (label) =>
-      tried(() => ({ label: new TextDecoder(text.parse(label)).encoding })),
+      answerOrError(() => ({ label: new TextDecoder(text.parse(label)).encoding })),
     "textEncoder/decodeSingle": (given) => {
       const { bytes: encoded, encoding, ...options } = decoding.parse(given);
-      return tried(() => ({ text: new TextDecoder(encoding, options).decode(encoded) }));
+      return answerOrError(() => ({ text: new TextDecoder(encoding, options).decode(encoded) }));
     },
     "textEncoder/newDecoder": (encoding, fatal, ignoreBOM) => {
       const options = { fatal: fatal === true, ignoreBOM: ignoreBOM === true };
@@ -71,36 +71,38 @@ export function createOperations(
     },
     "textEncoder/decode": (part, decoder, stream) => {
       const { index } = handle.parse(decoder);
-      return tried(() => ({ text: decoders[index]?.decode(bytes.parse(part), { stream: stream === true }) }));
+      return answerOrError(() => ({
+        text: decoders[index]?.decode(bytes.parse(part), { stream: stream === true }),
+      }));
     },
-    atob: (encoded) => tried(() => ({ decoded: atob(text.parse(encoded)) })),
-    btoa: (decoded) => tried(() => ({ encoded: btoa(text.parse(decoded)) })),
+    atob: (encoded) => answerOrError(() => ({ decoded: atob(text.parse(encoded)) })),
+    btoa: (decoded) => answerOrError(() => ({ encoded: btoa(text.parse(decoded)) })),
     structuredClone: (value) => structuredClone(value),
     "crypto/randomUUID": () => randomUUID(),
-    "crypto/getRandomValues": (length) => bytesOf(randomBytes(z.int().parse(length))),
+    "crypto/getRandomValues": (length) => toBytes(randomBytes(z.int().parse(length))),
     "crypto/subtle/importKey": (format, data) => {
       z.literal("raw").parse(format);
       return { index: keys.push(raw.parse(data)) - 1 };
     },
     "crypto/subtle/encrypt": (algorithm, key, data) => {
-      const cipher = createCipheriv("aes-256-cbc", keyOf(key), cbc.parse(algorithm).iv);
-      return bytesOf(Buffer.concat([cipher.update(raw.parse(data)), cipher.final()])).buffer;
+      const cipher = createCipheriv("aes-256-cbc", getKey(key), cbc.parse(algorithm).iv);
+      return toBytes(Buffer.concat([cipher.update(raw.parse(data)), cipher.final()])).buffer;
     },
     "crypto/subtle/decrypt": (algorithm, key, data) => {
-      const cipher = createDecipheriv("aes-256-cbc", keyOf(key), cbc.parse(algorithm).iv);
-      return bytesOf(Buffer.concat([cipher.update(raw.parse(data)), cipher.final()])).buffer;
+      const cipher = createDecipheriv("aes-256-cbc", getKey(key), cbc.parse(algorithm).iv);
+      return toBytes(Buffer.concat([cipher.update(raw.parse(data)), cipher.final()])).buffer;
     },
   };
 }
 
-const bytesOf = (buffer: Buffer) => new Uint8Array(buffer);
+const toBytes = (buffer: Buffer) => new Uint8Array(buffer);
 
-function lineOf({ functionName, fileName, lineNumber }: z.infer<typeof frames>[number]): string {
+function formatFrame({ functionName, fileName, lineNumber }: z.infer<typeof frames>[number]): string {
   return `    at ${functionName ?? "<anonymous>"} (${fileName ?? ""}:${lineNumber ?? 0})`;
 }
 
-/** What fails is told in the answer. */
-function tried(work: () => object): object {
+/** The result of work, or its error as an answer. */
+function answerOrError(work: () => object): object {
   try {
     return work();
   } catch (error) {
@@ -108,7 +110,7 @@ function tried(work: () => object): object {
   }
 }
 
-function infoOf(url: URL): object {
+function toUrlInfo(url: URL): object {
   const { protocol, hash, search, host, hostname, href, pathname, port, username, password } = url;
   const bare = { scheme: protocol.slice(0, -1), hash: hash.slice(1), search: search.slice(1) };
   return { ...bare, host, hostname, href, pathname, port, username, password };

@@ -19,9 +19,9 @@ export function createStreams() {
   return {
     adopt,
     create: (): string => {
-      const own: ReadableStreamDefaultController<Uint8Array>[] = [];
-      const id = adopt(new ReadableStream({ start: (controller) => void own.push(controller) }));
-      for (const controller of own) controllers.set(id, controller);
+      const created: ReadableStreamDefaultController<Uint8Array>[] = [];
+      const id = adopt(new ReadableStream({ start: (controller) => void created.push(controller) }));
+      for (const controller of created) controllers.set(id, controller);
       return id;
     },
     extend: (id: string, bytes: Uint8Array | null, isDone: boolean): void => {

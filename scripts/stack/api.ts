@@ -9,7 +9,7 @@ import { getSenderAddress, findForeignOrigin, type Handler } from "../sockets";
 import { toFailure, type Application, type FunctionKind } from "./application";
 import type { Keys } from "./keys";
 
-/** What a deployment serves: the application's HTTP actions, Convex's function API, and the tokens of its users. */
+/** The interfaces of a deployment: the application's HTTP actions, Convex's function API, and the tokens of its users. */
 
 const ISSUER = "http://127.0.0.1:3210";
 const AUDIENCE = "local";
@@ -112,8 +112,8 @@ export function createFunctionApiHandler(ready: Promise<Application>, issuer: Is
   return async (request, from) => {
     const answer = (status: number, body: unknown) => Response.json(body, { status, headers: CORS });
     const refuse = (status: number, code: string, message: string) => answer(status, { code, message });
-    const foreign = findForeignOrigin(request);
-    if (foreign !== null) return refuse(403, "Foreign", foreign);
+    const foreignOrigin = findForeignOrigin(request);
+    if (foreignOrigin !== null) return refuse(403, "Foreign", foreignOrigin);
     const path = new URL(request.url).pathname;
     if (request.method === "OPTIONS") {
       const allowed = {

@@ -53,7 +53,7 @@ export type Application = {
   stop: () => void;
 };
 
-/** What an action may ask for: functions by their names or handles, and who called it. */
+/** The calls of an action: functions by their names or handles, and its caller. */
 export type Calls = {
   run: (kind: FunctionKind, name: string, args: FunctionArgs) => Promise<Value>;
   schedule: (time: number, name: string, args: FunctionArgs) => Promise<string>;
@@ -85,12 +85,12 @@ const tables: AnySchema = schema;
 if (process.env["VITEST"] === undefined) register("./quicker.ts", import.meta.url);
 const { convexTest } = await import("convex-test");
 
-/** A member of a module, whose type nobody knows. */
+/** A member of a module, of unknown type. */
 const member: (module: object, name: string) => unknown = Reflect.get;
 
 const convexDirectory = fileURLToPath(new URL("../../convex", import.meta.url));
 
-/** Why functions of a stopped application fail. */
+/** The error of functions of a stopped application. */
 export const STOPPED = "The local stack has stopped";
 
 /** @param host Runs actions and HTTP actions, in place of the library. */
@@ -99,7 +99,8 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
   let count = 0;
   let stopped = false;
   const meterCall = (name: string, registered: Registered) => {
-    const handler = host === null || registered.isAction !== true ? registered._handler : hosted(host, name);
+    const handler =
+      host === null || registered.isAction !== true ? registered._handler : defineHostedAction(host, name);
     return async (ctx: unknown, ...given: unknown[]) => {
       if (stopped) throw new Error(STOPPED);
       count++;
@@ -110,7 +111,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
       return answer;
     };
   };
-  const modules = await modulesIn(convexDirectory, "ts", meterCall);
+  const modules = await loadModules(convexDirectory, "ts", meterCall);
   const t: Test = convexTest({ schema: tables, modules, transactionLimits: true });
   await registerComponents(t);
 
@@ -168,16 +169,16 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
 }
 
 /** An action as the library calls it, run by a host. */
-function hosted(host: ActionHost, name: string): Handler {
+function defineHostedAction(host: ActionHost, name: string): Handler {
   return (given, args) => {
     const ctx = actionContext.parse(given);
     return host.action(name, argsOf.parse(args), {
-      run: (kind, target, own) => {
-        if (kind === "query") return ctx.runQuery(referenceTo<"query">(target), own);
-        if (kind === "mutation") return ctx.runMutation(referenceTo<"mutation">(target), own);
-        return ctx.runAction(referenceTo<"action">(target), own);
+      run: (kind, target, args) => {
+        if (kind === "query") return ctx.runQuery(referenceTo<"query">(target), args);
+        if (kind === "mutation") return ctx.runMutation(referenceTo<"mutation">(target), args);
+        return ctx.runAction(referenceTo<"action">(target), args);
       },
-      schedule: (time, target, own) => ctx.scheduler.runAt(time, referenceTo<"action">(target), own),
+      schedule: (time, target, args) => ctx.scheduler.runAt(time, referenceTo<"action">(target), args),
       identity: () => ctx.auth.getUserIdentity(),
       metadata: () => ctx.meta.getRequestMetadata(),
     });
@@ -195,7 +196,7 @@ function referenceTo<Kind extends FunctionKind>(name: string) {
     : makeFunctionReference<Kind, FunctionArgs, Value>(name);
 }
 
-/** What a function may throw has been checked by the library. */
+/** The library has checked a function's errors. */
 const anyValue = z.custom<Value>();
 
 /** A failed function's error for its caller: the message, and the data of a `ConvexError`. */
@@ -214,7 +215,7 @@ function isRegistered(value: unknown): value is Registered {
 }
 
 /** The library's form of a folder's modules; their registered functions are replaced by `wrapped` ones. */
-async function modulesIn(
+async function loadModules(
   directory: string,
   ending: "ts" | "js",
   wrapped: (name: string, registered: Registered) => Handler = (_, { _handler }) => _handler,
@@ -258,7 +259,7 @@ async function component(from: string, name: string) {
   );
   const found = typeof module === "object" && module !== null ? member(module, "default") : null;
   if (!isSchema(found)) throw new Error(`There is no schema in ${directory}`);
-  return { config, schema: found, modules: await modulesIn(directory, "js") };
+  return { config, schema: found, modules: await loadModules(directory, "js") };
 }
 
 function isSchema(value: unknown): value is AnySchema {

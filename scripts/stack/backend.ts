@@ -73,7 +73,7 @@ export async function startBackend(options: {
   return { ...urls, stop };
 }
 
-/** The address of a port that nobody else uses. */
+/** The address of a free port. */
 async function freeUrl(port: number, variable: string): Promise<string> {
   const { url, close } = await listen(port, variable, () => Promise.resolve(new Response()));
   await close();

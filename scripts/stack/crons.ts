@@ -46,7 +46,7 @@ export function nextDue({ everyMs, from }: Timetable, time: number): number {
   return from === null ? time + everyMs : from + (Math.floor((time - from) / everyMs) + 1) * everyMs;
 }
 
-/** What `convex/crons.ts` exports. */
+/** The export of `convex/crons.ts`. */
 const cronsShape = z.object({
   crons: z.record(
     z.string(),

@@ -56,12 +56,12 @@ export async function readCheckedSettings(
   file: string | null,
   warn: (line: string) => void,
 ): Promise<Variables> {
-  const own = parseSettings(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
-  const settings = { ...own, ...process.env };
-  const where = (name: string) => (own[name] === undefined ? "environment" : file);
+  const fileSettings = parseSettings(file === null ? "" : await readFile(file, "utf8").catch(() => ""));
+  const settings = { ...fileSettings, ...process.env };
+  const where = (name: string) => (fileSettings[name] === undefined ? "environment" : file);
   const problems = listProblems(settings, isLoopback(settings.CHAIN_RPC_URL));
   // Unknown names are reported with impossible values: one may be a misspelling of the missing setting.
-  const lines = [...problems, ...listUnknownNames(own)].map(
+  const lines = [...problems, ...listUnknownNames(fileSettings)].map(
     ({ name, says }) => `${where(name)}: ${name} ${says}`,
   );
   if (problems.length > 0)

@@ -13,14 +13,14 @@ const BEGINNING = '{"level":';
 /** The beginning of the library's report of a scheduled function that has thrown. */
 const FAILED = "Error when running scheduled function";
 const LEVELS = ["log", "info", "warn", "error"] as const;
-/** Functions of a stopped application fail, and the library tells of it. */
+/** The library's report of a failed function of a stopped application. */
 const isOfTheStopped = (data: readonly unknown[]) => data.some((one) => String(one).includes(STOPPED));
 
 /**
  * Sends the application's structured log lines to `write` in readable form, and drops the components' own reports.
  * Other output reaches the console as before. The returned function ends that: what functions of a stopped application
  * still log is dropped from then on, since they have nothing left to run on.
- * @param write `null` if nobody reads them.
+ * @param write `null` to drop all lines.
  * @param now The application's clock; lines show its time of day in UTC.
  */
 export function captureLogs(write: ((line: string) => void) | null, now: () => number): () => void {
@@ -52,8 +52,8 @@ function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: 
     const id = Number(status) >= 500 ? ` requestId=${requestId}` : "";
     return `${at} http ${method} ${path} ${status} ${ms} ms${id}`;
   }
-  const shown = Object.entries(fields).map(([name, value]) => `${name}=${quoteValue(value)}`);
-  return [at, ...(level === "info" ? [] : [level]), event, ...shown].join(" ");
+  const fieldTexts = Object.entries(fields).map(([name, value]) => `${name}=${quoteValue(value)}`);
+  return [at, ...(level === "info" ? [] : [level]), event, ...fieldTexts].join(" ");
 }
 
 /** Quoted if spaces or line breaks would make it look like more than one field. */

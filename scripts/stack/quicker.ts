@@ -3,11 +3,11 @@ import type { ValidatorJSON } from "convex/values";
 import type { LoadHook } from "node:module";
 
 /**
- * What costs Convex's test library most is done quicker, on the stack and in the tests: it finds the member of a union
- * that fits by throwing for each that does not, writes and reads a function's validators anew for each call, and a
- * query's bounds for each row, guards every global although a transaction changes six, and has six contexts, each of
- * which Node hands to every promise. What a value lacks, it still says itself. And it refuses what the
- * platform refuses and the library takes: of any value, and of what takes too long.
+ * Rewrites seven places of Convex's test library, on the stack and in the tests. The library finds the fitting member of a
+ * union by throwing for every other one, serialises and parses a function's validators at each call and a query's bounds at
+ * each row, guards every global although a transaction changes six, and has six contexts, which Node hands to every promise.
+ * The library itself still describes an unfitting value. Added are refusals of the platform that the library lacks: of values,
+ * and of transactions that take too long.
  */
 const QUICKER = [
   [
@@ -16,16 +16,16 @@ const QUICKER = [
   ],
   [
     "await nestedTxStorage.run(childLock, invokeInContext)",
-    "await measured(functionPath.udfPath, transactionManager, () => nestedTxStorage.run(childLock, invokeInContext))",
+    "await runMeasured(functionPath.udfPath, transactionManager, () => nestedTxStorage.run(childLock, invokeInContext))",
   ],
   [
     "function evaluateFieldPath(fieldPath, document) {",
     "function evaluateFieldPath(fieldPath, document) { if (isPlainField(document[fieldPath])) return document[fieldPath];",
   ],
-  ["const value = evaluateQueryValue(expr.value);", "const value = boundOf(expr, evaluateQueryValue);"],
+  ["const value = evaluateQueryValue(expr.value);", "const value = readBound(expr, evaluateQueryValue);"],
   ["for (const key of PATCHABLE_GLOBALS)", "for (const key of OVERRIDDEN)"],
-  ["JSON.parse(func.exportArgs())", "validatorsOf(func).args"],
-  ["JSON.parse(func.exportReturns())", "validatorsOf(func).returns"],
+  ["JSON.parse(func.exportArgs())", "readValidators(func).args"],
+  ["JSON.parse(func.exportReturns())", "readValidators(func).returns"],
   ["new AsyncLocalStorage()", "new Context()"],
 ] as const;
 
@@ -33,7 +33,7 @@ export const isTestLibrary = (id: string) => id.endsWith("/convex-test/dist/inde
 
 /** The test library's code with the shortcuts in it, which it imports from `here`, this file. */
 export function quickenLibrary(code: string, here: string): string {
-  let quick = `import { boundOf, Context, fits, isPlainField, measured, OVERRIDDEN, refuse, validateRecord, validatorsOf } from ${JSON.stringify(here)};\n${code}`;
+  let quick = `import { readBound, Context, fits, isPlainField, runMeasured, OVERRIDDEN, refuse, validateRecord, readValidators } from ${JSON.stringify(here)};\n${code}`;
   for (const [usual, quicker] of QUICKER) {
     if (!quick.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
     quick = quick.replaceAll(usual, quicker);
@@ -50,8 +50,8 @@ export const load: LoadHook = async (url, context, next) => {
 };
 
 /**
- * Whether a value certainly is what the validator asks for. It says yes to nothing that the test library refuses; to
- * what it does not know it says no, and the library decides.
+ * Whether a value certainly fits the validator. It accepts nothing that the test library refuses, and leaves unknown
+ * validators to the library.
  */
 export function fits(validator: ValidatorJSON, value: unknown): boolean {
   switch (validator.type) {
@@ -105,19 +105,19 @@ export const OVERRIDDEN = ["setTimeout", "clearTimeout", "setInterval", "clearIn
 
 type Exported = { exportArgs: () => string; exportReturns: () => string };
 type Validators = { args: unknown; returns: unknown };
-const known = new WeakMap<Exported, Validators>();
+const validatorsByFunction = new WeakMap<Exported, Validators>();
 
 /** A function's validators, read once. */
-export function validatorsOf(func: Exported): Validators {
-  let validators = known.get(func);
+export function readValidators(func: Exported): Validators {
+  let validators = validatorsByFunction.get(func);
   if (validators === undefined) {
     validators = { args: JSON.parse(func.exportArgs()), returns: JSON.parse(func.exportReturns()) };
-    known.set(func, validators);
+    validatorsByFunction.set(func, validators);
   }
   return validators;
 }
 
-/** Whether a row's field is what it seems: no object in which something could still be pending. */
+/** Whether a row's field is a plain value, and no object with pending parts. */
 export function isPlainField(field: unknown): boolean {
   return field !== undefined && typeof field !== "object";
 }
@@ -125,13 +125,13 @@ export function isPlainField(field: unknown): boolean {
 const bounds = new WeakMap<object, { value: unknown }>();
 
 /** The value that a query's bound compares with, read once a query. */
-export function boundOf(bound: { value: unknown }, read: (value: unknown) => unknown): unknown {
-  let known = bounds.get(bound);
-  if (known === undefined) {
-    known = { value: read(bound.value) };
-    bounds.set(bound, known);
+export function readBound(bound: { value: unknown }, read: (value: unknown) => unknown): unknown {
+  let cached = bounds.get(bound);
+  if (cached === undefined) {
+    cached = { value: read(bound.value) };
+    bounds.set(bound, cached);
   }
-  return known.value;
+  return cached.value;
 }
 
 const frames = new AsyncLocalStorage<readonly unknown[]>();
@@ -160,7 +160,7 @@ const MOST_ITEMS = 8_192;
 const MOST_FIELDS = 1_024;
 const MOST_NESTING = 64;
 
-/** What the platform takes of no value, whatever its validator. @throws Error that says what. */
+/** Refuses values that the platform takes from no validator. @throws Error */
 export function refuse(value: unknown, depth = 0): void {
   if (typeof value === "string") {
     if (!value.isWellFormed()) throw new Error("The platform refuses a text with half a character");
@@ -184,7 +184,7 @@ export function refuse(value: unknown, depth = 0): void {
   }
 }
 
-/** The platform looks at each key and value of a record, the library at none. @throws Error */
+/** Validates each key and value of a record, like the platform; the library validates none. @throws Error */
 export function validateRecord(
   { keys, values }: Extract<ValidatorJSON, { type: "record" }>,
   value: unknown,
@@ -201,20 +201,20 @@ export function validateRecord(
 type Metrics = Record<"documentsRead" | "bytesRead" | "documentsWritten" | "bytesWritten", number>;
 type Layer = { metrics: Metrics; enforce: boolean };
 type Manager = { getMetricsTracker: () => { _current: () => Layer | undefined } | null };
-/** What the calls of a query or mutation have read and written, and the most processor time of one. */
+/** The reads and writes of a function's calls, and the most processor time of one. */
 export type Spent = Metrics & { longestMs: number };
 /** By the functions' names, since the process began. */
 export const spent = new Map<string, Spent>();
 
-/** The platform ends what takes more of a processor. */
+/** The platform ends a transaction with more processor time. */
 const MOST_MS = 1_000;
 const MANY_MS = 300;
-/** The library's name for what its user does to the rows. */
+/** The library's name of its user's own transactions. */
 const OWN = "custom";
 const usualNow = performance.now.bind(performance);
 
-/** Runs a query or mutation. @throws Error if it takes longer than the platform lets it. */
-export async function measured<Result>(
+/** Runs a query or mutation. @throws Error beyond the platform's limit of processor time. */
+export async function runMeasured<Result>(
   name: string,
   manager: Manager,
   work: () => Promise<Result>,
@@ -231,7 +231,7 @@ export async function measured<Result>(
   const { user, system } = process.cpuUsage(processor);
   // It shares the processor with others, and the process with threads of its own.
   const ms = Math.min(usualNow() - began, (user + system) / 1_000);
-  // What a function needs is loaded and compiled at its first call, which tells nothing of the platform.
+  // The first call loads and compiles the function's modules, unlike on the platform.
   const isFirst = !spent.has(name);
   const one = spent.get(name) ?? {
     ...{ documentsRead: 0, bytesRead: 0, documentsWritten: 0, bytesWritten: 0 },
@@ -242,8 +242,8 @@ export async function measured<Result>(
   spent.set(name, one);
   if (isFirst) return result;
   one.longestMs = Math.max(one.longestMs, ms);
-  const told = `${name} takes ${Math.round(ms)} ms of processor`;
-  if (ms > MOST_MS) throw new Error(`${told}: the platform ends it after ${MOST_MS}`);
-  if (ms > MANY_MS) process.stdout.write(`${told}, of ${MOST_MS} on the platform\n`);
+  const report = `${name} takes ${Math.round(ms)} ms of processor`;
+  if (ms > MOST_MS) throw new Error(`${report}: the platform ends it after ${MOST_MS}`);
+  if (ms > MANY_MS) process.stdout.write(`${report}, of ${MOST_MS} on the platform\n`);
   return result;
 }

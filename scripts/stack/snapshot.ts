@@ -27,7 +27,7 @@ export type Snapshot = { rows: Rows; dueTimes: DueTimes };
  * @throws OperatorError if it is damaged, or of another schema: there are no migrations here.
  */
 export async function readSnapshot(directory: string): Promise<Snapshot | null> {
-  const file = fileIn(directory);
+  const file = getSnapshotFile(directory);
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) return null;
   const parsed = snapshotShape.safeParse(parseJson(text));
@@ -65,10 +65,10 @@ export function keepSnapshots(
         ]),
       );
       await mkdir(directory, { recursive: true });
-      const draft = `${fileIn(directory)}.draft`;
+      const draft = `${getSnapshotFile(directory)}.draft`;
       const text = JSON.stringify({ schema: fingerprint(), dueTimes: dueTimes(), rows });
       await writeFile(draft, text, { mode: 0o600 });
-      await rename(draft, fileIn(directory));
+      await rename(draft, getSnapshotFile(directory));
       written = count;
     });
     return writing;
@@ -114,7 +114,7 @@ function parseDocument(json: z.infer<typeof snapshotShape>["rows"][string][numbe
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, jsonToConvex(value)]));
 }
 
-function fileIn(directory: string): string {
+function getSnapshotFile(directory: string): string {
   return path.join(directory, "rows.json");
 }
 

@@ -163,7 +163,7 @@ const WEBHOOK = "/messenger/webhook";
 /** Sends an update to the bot's webhook. */
 type Deliver = (update: RequestInit) => Promise<Response>;
 
-/** What the application has around it: settings, keys, clock, stand-ins and chain. */
+/** The surroundings of the application: settings, keys, clock, stand-ins and chain. */
 async function startSurroundings(
   options: StackOptions & { speed: number; kept: string | null },
   ending: Ending,

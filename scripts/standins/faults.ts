@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: how a stand-in is told to fail, and which request fails. */
+/** Part of the stand-ins for local use: the faults, and the choice of the failing request. */
 
 import { STATUS_CODES } from "node:http";
 import * as z from "zod";
@@ -33,13 +33,13 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("garbage"), text: z.string().optional(), ...limits }),
   /** The request takes effect; the connection is lost before the answer, or `half` way through it. */
   z.strictObject({ mode: z.literal("drop"), half: z.boolean().optional(), ...limits }),
-  /** No fault: what the model writes, or the agent's job comes to; `null` for a model that says nothing. */
+  /** No fault: the text of the model, or the result of the agent's job; `null` for an empty answer. */
   z.strictObject({ mode: z.literal("reply"), content: z.string().nullable(), ...limits }),
 ]);
 
 export type Fault = z.infer<typeof faultShape>;
 
-/** A provider's stand-in: what it answers, and the body of a refusal in the provider's own words. */
+/** A provider's stand-in: its answers, and the provider's own body of a refusal. */
 export type Standin = {
   handle: (call: Call, fault?: Fault) => Response | Promise<Response>;
   error: (status: number, reason: string, retryAfter?: number) => unknown;

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: what they share of HTTP. */
+/** Part of the stand-ins for local use: their shared HTTP. */
 
 import * as z from "zod";
 
@@ -29,7 +29,7 @@ export function getBearer(headers: Headers): string | null {
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 
-/** What is said to a language model: a text, or parts of one. */
+/** A message to a language model: a text, or parts of one. */
 export const contentShape = z
   .union([z.string(), z.array(part)])
   .transform((content) =>

@@ -80,7 +80,7 @@ export type StandinsOptions = {
   rpcUrl?: () => string | null;
   /** For their questions to it. */
   fetch?: typeof fetch;
-  /** Sends a messenger update to the application's webhook; without it nobody can write to the bot. */
+  /** Sends a messenger update to the application's webhook; without it the bot gets no messages. */
   deliver?: (update: unknown) => Promise<Response>;
 };
 
@@ -105,18 +105,18 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const serve = (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
     const { method, path, query } = call;
     const body = call.body === "" ? null : (parseJson(call.body) ?? call.body);
-    const asked = provider === "llm" ? getRequestedSchema(body) : undefined;
+    const schemaName = provider === "llm" ? getRequestedSchema(body) : undefined;
     if (provider !== "messenger") {
       const list = requests.get(provider) ?? [];
       requests.set(provider, list);
       keep(list, {
         ...{ method, path, body, at: now() },
         ...(query.size === 0 ? {} : { query: Object.fromEntries(query) }),
-        ...(asked === undefined || asked === "chat" ? {} : { schema: asked }),
+        ...(schemaName === undefined || schemaName === "chat" ? {} : { schema: schemaName }),
       });
     }
     const standin = isSource(provider) ? sources(provider) : standins[provider];
-    return answerWith(standin, call, faults.take(provider, path, asked), signal);
+    return answerWith(standin, call, faults.take(provider, path, schemaName), signal);
   };
 
   function sent(provider: "messenger"): SentMessage[];
@@ -126,36 +126,36 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     return [...(provider === "messenger" ? messages : (requests.get(provider) ?? []))];
   }
 
-  const own = async (path: string, call: Call): Promise<Response> => {
-    const asked = `${call.method} ${path}`;
-    const said = () => parseJson(call.body);
-    if (asked === "POST /_control") return carriedOut(() => control(faults, said()));
-    if (asked === "POST /_control/messenger/say") return carriedOut(() => messenger.say(said()));
-    if (asked === "POST /_control/messenger/tap") return carriedOut(() => messenger.tap(said()));
+  const handleControl = async (path: string, call: Call): Promise<Response> => {
+    const route = `${call.method} ${path}`;
+    const parseCallBody = () => parseJson(call.body);
+    if (route === "POST /_control") return carriedOut(() => control(faults, parseCallBody()));
+    if (route === "POST /_control/messenger/say") return carriedOut(() => messenger.say(parseCallBody()));
+    if (route === "POST /_control/messenger/tap") return carriedOut(() => messenger.tap(parseCallBody()));
     const picture = messenger.picture(
-      Number(/^GET \/_sent\/messenger\/pictures\/(\d+)\.png$/.exec(asked)?.[1]),
+      Number(/^GET \/_sent\/messenger\/pictures\/(\d+)\.png$/.exec(route)?.[1]),
     );
     if (picture !== null) return new Response(picture, { headers: { "Content-Type": "image/png" } });
-    const provider = PROVIDERS.find((one) => asked === `GET /_sent/${one}`);
+    const provider = PROVIDERS.find((one) => route === `GET /_sent/${one}`);
     if (provider !== undefined) return sendJson(sent(provider));
-    return sendJson({ error: `The stand-ins have nothing at ${asked}` }, 404);
+    return sendJson({ error: `The stand-ins have nothing at ${route}` }, 404);
   };
 
   return {
     market,
     handle: async (request) => {
       request.signal.throwIfAborted();
-      const foreign = findForeignOrigin(request);
-      if (foreign !== null) return sendJson({ error: foreign }, 403);
+      const foreignOrigin = findForeignOrigin(request);
+      if (foreignOrigin !== null) return sendJson({ error: foreignOrigin }, 403);
       const { pathname, searchParams: query } = new URL(request.url);
       const [, area = "", path = ""] = /^\/([^/]*)(.*)$/.exec(pathname) ?? [];
       const bytes = await request.arrayBuffer();
       const { method, headers } = request;
       const call = { method, path, query, headers, bytes, body: new TextDecoder().decode(bytes) };
       const provider = area === "evidence" ? findSource(path) : PREFIXES.get(area);
-      if (provider === undefined) return own(pathname, call);
+      if (provider === undefined) return handleControl(pathname, call);
       const answer = await serve(provider, call, request.signal);
-      // Read again: a request that nobody holds is garbage-collected, and its signal then never fires.
+      // Keeps the request alive: a garbage-collected request's signal never fires.
       request.signal.throwIfAborted();
       return answer;
     },

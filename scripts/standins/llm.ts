@@ -50,12 +50,16 @@ export function createLlm(scene: Scene): Standin {
       content: content ?? "",
     }));
     const prompt = messages.map(({ content }) => content).join("\n");
-    const asked = format?.type === "json_schema" ? format.json_schema : undefined;
-    const problem = asked?.strict === true ? findSchemaProblem(asked.name, asked.schema) : null;
+    const requestedSchema = format?.type === "json_schema" ? format.json_schema : undefined;
+    const problem =
+      requestedSchema?.strict === true
+        ? findSchemaProblem(requestedSchema.name, requestedSchema.schema)
+        : null;
     if (problem !== null) return refuse(400, problem, null, "response_format");
 
     const at = scene.now();
-    const answer = fault?.mode === "reply" ? fault.content : answerTo(messages, asked?.schema, scene);
+    const answer =
+      fault?.mode === "reply" ? fault.content : answerTo(messages, requestedSchema?.schema, scene);
     const { text, isCut } = cutToTokens(answer ?? "", limit ?? most ?? Infinity);
     const message = { role: "assistant", content: answer === null ? null : text, refusal: null };
     const [promptTokens, completionTokens] = [countTokens(prompt), countTokens(text)];
@@ -127,8 +131,8 @@ export function findSchemaProblem(name: string, schema: unknown): string | null 
 }
 
 function findNodeProblem(node: unknown, path: readonly (string | number)[], depth: number): string | null {
-  const named = path.map((part) => (typeof part === "number" ? String(part) : `'${part}'`)).join(", ");
-  const refuse = (text: string) => `In context=(${named}${path.length === 1 ? "," : ""}), ${text}`;
+  const pathText = path.map((part) => (typeof part === "number" ? String(part) : `'${part}'`)).join(", ");
+  const refuse = (text: string) => `In context=(${pathText}${path.length === 1 ? "," : ""}), ${text}`;
   if (!isRecord(node)) return refuse("schema must be an object.");
   const unknown = Object.keys(node).find((keyword) => !KEYWORDS.includes(keyword));
   if (unknown !== undefined) return refuse(`'${unknown}' is not permitted.`);

@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** What a coin's prices move around. The figures are plausible, not current. */
+/** The base of a coin's prices. The figures are plausible, not current. */
 type Basis = {
   symbol: string;
   name: string;
@@ -103,7 +103,7 @@ export type Market = {
   movers(at?: number): Coin[];
 };
 
-/** What the stand-ins that speak of the market share. */
+/** The context that stand-ins of market data share. */
 export type Scene = { seed: string; now: () => number; market: Market };
 
 /** Wave lengths and heights (of the logarithm of the price) at volatility 1: visible within half an hour. */
@@ -157,8 +157,8 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
   const computePrice = (basis: Basis, at: number): number => {
     const { waves, noise, peg } = computeCourse(basis.symbol);
     if (basis.volatility === 0) return basis.price * (1 + STABLE_HEIGHT * peg(at / (3 * HOUR)));
-    const own = waves(at) + NOISE.height * noise(at / NOISE.period);
-    return basis.price * Math.exp(basis.volatility * (COMMON * everyone(at) + (1 - COMMON) * own));
+    const ownMovement = waves(at) + NOISE.height * noise(at / NOISE.period);
+    return basis.price * Math.exp(basis.volatility * (COMMON * everyone(at) + (1 - COMMON) * ownMovement));
   };
 
   const findCoin = (basis: Basis, at: number): Coin => {
@@ -210,8 +210,8 @@ export function getOutlook(change24h: number): Outlook {
 }
 
 function getBasis(symbol: string): Basis {
-  const wanted = symbol.toUpperCase();
-  return LISTED.get(wanted) ?? madeUp(wanted);
+  const upperCase = symbol.toUpperCase();
+  return LISTED.get(upperCase) ?? madeUp(upperCase);
 }
 
 /** A small unlisted coin: the same one for every seed, worth 2 to 80 million USD. */

@@ -1,6 +1,6 @@
 /**
- * A stand-in for the Telegram Bot API, for local use: checks as it does, with its own words for refusals, and delivers to
- * nobody. A person's messages and taps are made by `say` and `tap`.
+ * A stand-in for the Telegram Bot API, for local use: it validates like the Bot API, with the same texts of refusals, and
+ * delivers nothing. `say` and `tap` simulate a person.
  */
 
 import * as z from "zod";
@@ -95,7 +95,7 @@ const callShape = z.looseObject({ method: z.string() });
 type Editing = "editMessageText" | "editMessageCaption" | "editMessageMedia";
 
 /** A message in a chat. */
-type Standing = {
+type ChatMessage = {
   botToken: string;
   chatId: string;
   messageId: number;
@@ -120,14 +120,14 @@ export function createMessenger(options: {
 }) {
   const { now, accepted } = options;
   const webhooks = new Map<string, z.infer<typeof webhookShape>>();
-  const standing = new Map<string, Standing>();
+  const messagesByKey = new Map<string, ChatMessage>();
   const queries = new Map<string, number>();
   const pictures = new Map<number, Uint8Array<ArrayBuffer>>();
   let lastMessageId = 0;
   let lastUpdateId = 0;
   let lastQuery = 4_000_000_000;
 
-  const toView = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: Standing) => ({
+  const toView = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: ChatMessage) => ({
     ...{
       message_id: messageId,
       from: bot(botToken),
@@ -138,9 +138,9 @@ export function createMessenger(options: {
     ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   });
 
-  const stand = (method: string, message: Standing, sent?: Awaited<ReturnType<typeof readPhoto>>) => {
+  const stand = (method: string, message: ChatMessage, sent?: Awaited<ReturnType<typeof readPhoto>>) => {
     const { botToken, chatId, messageId, source, keyboard } = message;
-    standing.set(getKey(message), message);
+    messagesByKey.set(getKey(message), message);
     if (sent !== undefined) pictures.set(messageId, sent.file);
     for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
     accepted({
@@ -151,34 +151,34 @@ export function createMessenger(options: {
     return toView(message);
   };
 
-  const send = async (method: "sendMessage" | "sendPhoto", botToken: string, asked: Parameters) => {
-    const chatId = chatIn(asked);
+  const send = async (method: "sendMessage" | "sendPhoto", botToken: string, parameters: Parameters) => {
+    const chatId = requireChat(parameters);
     const isPhoto = method === "sendPhoto";
-    const source = isPhoto ? asked.caption : asked.text;
-    const text = readText(source, asked.parse_mode, isPhoto ? CAPTION : MESSAGE);
+    const source = isPhoto ? parameters.caption : parameters.text;
+    const text = readText(source, parameters.parse_mode, isPhoto ? CAPTION : MESSAGE);
     if (!isPhoto && text === "") return refuse("message text is empty");
-    const keyboard = readKeyboard(asked.reply_markup);
-    const photo = isPhoto ? await readPhoto(asked.photo) : undefined;
+    const keyboard = readKeyboard(parameters.reply_markup);
+    const photo = isPhoto ? await readPhoto(parameters.photo) : undefined;
     const messageId = ++lastMessageId;
     return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
   };
 
-  const edit = async (method: Editing, botToken: string, asked: Parameters) => {
+  const edit = async (method: Editing, botToken: string, parameters: Parameters) => {
     const isText = method === "editMessageText";
-    const media = mediaShape.safeParse(parseJson(asked.media)).data;
+    const media = mediaShape.safeParse(parseJson(parameters.media)).data;
     if (method === "editMessageMedia" && media === undefined) return refuse("wrong media in the request");
     const { caption: source, parse_mode: mode } =
-      media ?? (isText ? { ...asked, caption: asked.text } : asked);
-    const chatId = chatIn(asked);
-    const before = standing.get(getKey({ botToken, chatId, messageId: asked.message_id }));
+      media ?? (isText ? { ...parameters, caption: parameters.text } : parameters);
+    const chatId = requireChat(parameters);
+    const before = messagesByKey.get(getKey({ botToken, chatId, messageId: parameters.message_id }));
     if (before === undefined) return refuse("message to edit not found");
     const isPhoto = before.isPhoto || media !== undefined;
     if (isText === isPhoto)
       return refuse(`there is no ${isText ? "text" : "caption"} in the message to edit`);
     const text = readText(source, mode, isText ? MESSAGE : CAPTION);
     if (isText && text === "") return refuse("message text is empty");
-    const photo = media === undefined ? undefined : await readPhoto(asked.photo);
-    const keyboard = readKeyboard(asked.reply_markup);
+    const photo = media === undefined ? undefined : await readPhoto(parameters.photo);
+    const keyboard = readKeyboard(parameters.reply_markup);
     const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
     if (photo === undefined && isSame) return refuse("message is not modified");
     return stand(method, { ...before, text, source, keyboard, isPhoto }, photo);
@@ -203,40 +203,40 @@ export function createMessenger(options: {
     return queries.delete(id) || true;
   };
 
-  const act = (botToken: string, asked: Parameters): true => {
-    const [chatId, text] = [chatIn(asked), asked.action];
+  const act = (botToken: string, parameters: Parameters): true => {
+    const [chatId, text] = [requireChat(parameters), parameters.action];
     if (!ACTIONS.includes(text)) return refuse("wrong parameter action in request");
     accepted({ botToken, method: "sendChatAction", chatId, text, at: now() });
     return true;
   };
 
   /** The methods that the service calls. @throws Refusal */
-  const runMethod = async (method: string, botToken: string, parameters: unknown): Promise<unknown> => {
-    const parsed = parametersShape.safeParse(parameters);
+  const runMethod = async (method: string, botToken: string, given: unknown): Promise<unknown> => {
+    const parsed = parametersShape.safeParse(given);
     if (!parsed.success) return refuse("wrong type of a parameter");
-    const asked = parsed.data;
+    const parameters = parsed.data;
     switch (method) {
       case "getMe":
         return bot(botToken);
       case "sendMessage":
       case "sendPhoto":
-        return send(method, botToken, asked);
+        return send(method, botToken, parameters);
       case "editMessageText":
       case "editMessageCaption":
       case "editMessageMedia":
-        return edit(method, botToken, asked);
+        return edit(method, botToken, parameters);
       case "sendChatAction":
-        return act(botToken, asked);
+        return act(botToken, parameters);
       case "answerCallbackQuery":
-        return answerQuery(asked);
+        return answerQuery(parameters);
       case "setWebhook":
-        return setWebhook(botToken, parameters);
+        return setWebhook(botToken, given);
       case "getWebhookInfo": {
         const { url = "", allowed_updates = [] } = webhooks.get(botToken) ?? {};
         return { url, has_custom_certificate: false, pending_update_count: 0, allowed_updates };
       }
       case "setMyCommands":
-        return commandsShape.safeParse(parameters).success || refuse("BOT_COMMAND_INVALID");
+        return commandsShape.safeParse(given).success || refuse("BOT_COMMAND_INVALID");
       default:
         throw new Refusal("Not Found: method not found", 404);
     }
@@ -303,10 +303,11 @@ export function createMessenger(options: {
      */
     tap: (tap: unknown): Promise<Delivered> => {
       const { chatId, button, from } = tapShape.parse(tap);
-      const found = [...standing.values()].reverse().flatMap((message) => {
+      const found = [...messagesByKey.values()].reverse().flatMap((message) => {
         const inChat = message.chatId === String(chatId) ? message.keyboard.flat() : [];
         const data = inChat.find(
-          ({ text, callback_data: own }) => own !== undefined && (isNamed(text, button) || own === button),
+          ({ text, callback_data: tapped }) =>
+            tapped !== undefined && (isNamed(text, button) || tapped === button),
         )?.callback_data;
         return data === undefined ? [] : [{ message, data }];
       })[0];
@@ -343,12 +344,12 @@ function getKey({
   botToken,
   chatId,
   messageId,
-}: Pick<Standing, "botToken" | "chatId" | "messageId">): string {
+}: Pick<ChatMessage, "botToken" | "chatId" | "messageId">): string {
   return `${botToken} ${chatId} ${messageId}`;
 }
 
 /** @throws Refusal */
-function chatIn({ chat_id: chatId }: Parameters): string {
+function requireChat({ chat_id: chatId }: Parameters): string {
   if (chatId === "") return refuse("chat_id is empty");
   return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? chatId : refuse("chat not found");
 }

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { parseJson } from "../json";
 
-/** What the Bot API answers to a request that it refuses: a status, and a description. */
+/** A refusal of the Bot API: a status, and a description. */
 export class Refusal extends Error {
   constructor(
     description: string,
@@ -100,10 +100,10 @@ function checkButton({ text, url, callback_data: data, ...others }: Button): voi
     return refuse(`inline keyboard button URL '${url}' is invalid: Wrong HTTP URL`);
 }
 
-/** Whether somebody means a button by these words: all of its own, or those behind the mark that they begin with. */
+/** Whether words name a button: its whole text, or the text behind its pictogram. */
 export function isNamed(button: string, words: string): boolean {
   const typed = asTyped(words);
-  return [button, button.replace(/^[\p{So}\uFE0F]+ /u, "")].some((own) => asTyped(own) === typed);
+  return [button, button.replace(/^[\p{So}\uFE0F]+ /u, "")].some((label) => asTyped(label) === typed);
 }
 
 /** Words as typed on a keyboard: without thin spaces and true minus signs. */

@@ -28,10 +28,10 @@ export function smoothNoise(...words: (string | number)[]): (position: number) =
   const units = createUnits(...words);
   const at = (lattice: number) => 2 * units(lattice) - 1;
   // Most callers ask along a line: the last two values are kept.
-  let [known, before, after] = [NaN, 0, 0];
+  let [knownAt, before, after] = [NaN, 0, 0];
   return (position) => {
     const left = Math.floor(position);
-    if (left !== known) [known, before, after] = [left, at(left), at(left + 1)];
+    if (left !== knownAt) [knownAt, before, after] = [left, at(left), at(left + 1)];
     const part = position - left;
     const weight = part * part * (3 - 2 * part);
     return before * (1 - weight) + after * weight;

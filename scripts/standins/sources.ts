@@ -64,11 +64,11 @@ export function findSource(path: string): Source | undefined {
 }
 
 export function createSources(scene: Scene): (source: Source) => Standin {
-  const asked = new Map<Source, number[]>();
+  const requestTimes = new Map<Source, number[]>();
   const isTooOften = (source: Source, { count, within }: Kind["allowed"]): boolean => {
     const now = scene.now();
-    const recent = [...(asked.get(source) ?? []).filter((at) => at > now - within), now];
-    asked.set(source, recent);
+    const recent = [...(requestTimes.get(source) ?? []).filter((at) => at > now - within), now];
+    requestTimes.set(source, recent);
     return recent.length > count;
   };
   return (source) => {
@@ -147,9 +147,9 @@ function coinbase({ now, market }: Scene, { path, query, headers }: Call): Respo
   return sendJson(rows);
 }
 
-/** `[time, low, high, open, close, volume]`, from seven looks at the market. Volumes are even over the day. */
+/** `[time, low, high, open, close, volume]`, from seven prices. Volumes are even over the day. */
 function buildCandle(market: Market, symbol: string, openedAt: number, step: number): number[] {
-  const prices = Array.from({ length: 7 }, (_, look) => market.price(symbol, openedAt + (step * look) / 6));
+  const prices = Array.from({ length: 7 }, (_, part) => market.price(symbol, openedAt + (step * part) / 6));
   const { volume24h, price } = market.coin(symbol, openedAt);
   const volume = ((volume24h / price) * step) / DAY;
   const [open, close] = [prices[0] ?? price, prices.at(-1) ?? price];
@@ -196,22 +196,26 @@ function coingecko({ now, market }: Scene, { path, query }: Call): Response {
   const page = Number(query.get("page") ?? "1");
   if (!(size >= 1 && size <= 250)) return refuse("invalid per_page");
   const ids = query.get("ids")?.split(",");
-  const asked = ids === undefined ? coins : coins.filter(({ name }) => ids.includes(getCoinId(name)));
+  const requestedCoins =
+    ids === undefined ? coins : coins.filter(({ name }) => ids.includes(getCoinId(name)));
   return sendJson(
-    asked.slice((page - 1) * size, page * size).map(({ name, symbol, price, marketCap, ...coin }) => ({
-      ...{ id: getCoinId(name), symbol: symbol.toLowerCase(), name, current_price: price },
-      ...{ market_cap: marketCap, market_cap_rank: coin.rank, total_volume: coin.volume24h },
-      price_change_percentage_24h: coin.change24h,
-      // Its lists are as old as its cache.
-      last_updated: new Date(Math.floor(at / MINUTE) * MINUTE).toISOString(),
-    })),
+    requestedCoins
+      .slice((page - 1) * size, page * size)
+      .map(({ name, symbol, price, marketCap, ...coin }) => ({
+        ...{ id: getCoinId(name), symbol: symbol.toLowerCase(), name, current_price: price },
+        ...{ market_cap: marketCap, market_cap_rank: coin.rank, total_volume: coin.volume24h },
+        price_change_percentage_24h: coin.change24h,
+        // Its lists are as old as its cache.
+        last_updated: new Date(Math.floor(at / MINUTE) * MINUTE).toISOString(),
+      })),
   );
 }
 
 /** As documented in hyperliquid-docs for the info endpoint's `metaAndAssetCtxs`; unreadable requests get 422. */
 function hyperliquid({ seed, now, market }: Scene, { body, headers }: Call): Response {
-  const asked = parseJson(body);
-  const type = typeof asked === "object" && asked !== null && "type" in asked ? asked.type : undefined;
+  const request = parseJson(body);
+  const type =
+    typeof request === "object" && request !== null && "type" in request ? request.type : undefined;
   if (!(headers.get("Content-Type") ?? "").startsWith("application/json") || type !== "metaAndAssetCtxs")
     return new Response("Failed to deserialize the JSON body into the target type", { status: 422 });
   const at = now();

@@ -98,7 +98,7 @@ const addressShape = z
   .regex(/^0x(?!0{40})[a-fA-F0-9]{40}$/, "Invalid ethereum address")
   .transform((text): Address => lower(`0x${text.slice(2)}`));
 
-/** What the API knows beside these would change the outcome, and is refused here. */
+/** Other parameters of the API would change the outcome, and are refused. */
 const queryShape = z
   .strictObject({
     chainId: z.literal(String(CHAIN_ID), "The stand-in has chain 8453 only"),
@@ -134,13 +134,13 @@ function getKind({ sellToken, buyToken }: Record<"sellToken" | "buyToken", Addre
   return "settle";
 }
 
-/** The quote without what is signed and sent; `null` without liquidity. @throws If the chain cannot be read. */
+/** The quote without its permit and transaction; `null` without liquidity. @throws If the chain cannot be read. */
 async function buildOffer(request: SwapRequest, rpcUrl: string, fetchFn: typeof fetch) {
   const { sellToken, buyToken, sellAmount, taker } = request;
   const isTraded = (token: Address) =>
     isNative(token) || Object.values(TOKENS).some((one) => isAddressEqual(one, token));
   if (!isTraded(sellToken) || !isTraded(buyToken)) return null;
-  // In real time: viem's own timeout is a timer, which whoever hastens time would fire.
+  // In real time: viem's own timeout is a timer, which an accelerated clock would fire.
   const fetchOptions = { signal: AbortSignal.timeout(10_000) };
   const transport = http(rpcUrl, { fetchFn, fetchOptions, retryCount: 0, timeout: 0 });
   const client = createPublicClient({ transport });
@@ -187,7 +187,7 @@ async function buildOffer(request: SwapRequest, rpcUrl: string, fetchFn: typeof 
   return { body, minBuyAmount, needsPermit, gas: direct ? WRAP_GAS : SETTLE_GAS, gasPrice };
 }
 
-/** What the pool gives; nothing when it reverts. @throws If the chain cannot be read. */
+/** The pool's output; `null` for a revert. @throws If the chain cannot be read. */
 async function priceAt(quote: Promise<readonly [bigint, bigint]>): Promise<bigint> {
   try {
     return (await quote)[0];
@@ -260,7 +260,7 @@ function buildPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }
   const primaryType = "PermitTransferFrom";
   const [token, spender] = [lower(sellToken), lower(SETTLER)];
   const message = { permitted: { token, amount: sellAmount }, spender, nonce, deadline };
-  const shown = {
+  const typedData = {
     permitted: { token, amount: String(sellAmount) },
     ...{ spender, nonce: String(nonce), deadline: String(deadline) },
   };
@@ -268,7 +268,7 @@ function buildPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }
   return {
     type: "Permit2",
     hash: hashTypedData({ domain, types: PERMIT_TYPES, primaryType, message }),
-    eip712: { types, domain, message: shown, primaryType },
+    eip712: { types, domain, message: typedData, primaryType },
   };
 }
 

@@ -16,9 +16,9 @@ type Task = {
   prompt: string;
   facts: Fact[];
   coins: Coin[];
-  /** Those that the question names, the first one first. */
+  /** The coins that the question names, in its order. */
   named: Coin[];
-  /** What it is about where nothing else is said: the first named coin, else Bitcoin. */
+  /** The default subject: the first named coin, else Bitcoin. */
   topic: Coin;
   scene: Scene;
   /** The same for half an hour. */
@@ -45,7 +45,7 @@ export function answerTo(messages: readonly Message[], given: unknown, scene: Sc
   const form = system.split("\n").find((line) => /^\{.*"additionalProperties":false\}$/.test(line));
   const schema = given ?? (form === undefined ? undefined : parseJson(form));
   const ofUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-  // What follows the task in a structured conversation is corrections.
+  // In a structured conversation, corrections follow the task.
   const prompt = (schema === undefined ? ofUser.at(-1) : ofUser[0]) ?? "";
   const task = parseTask(prompt, `${system}\n${prompt}`, scene);
   if (schema === undefined) return prose(task);
@@ -66,18 +66,18 @@ function parseTask(prompt: string, whole: string, scene: Scene): Task {
   const coins = market.coins();
   // Without a mark, the first paragraph is the question; data follow.
   const question = /Question: ([^]*)/.exec(prompt)?.[1] ?? prompt.split("\n\n")[0] ?? "";
-  const about = focus === undefined ? coinsIn(question, coins) : [market.coin(focus)];
-  const named = about.map(parseGiven);
-  const topic = named[0] ?? parseGiven(market.coin("BTC"));
+  const about = focus === undefined ? findCoins(question, coins) : [market.coin(focus)];
+  const givens = about.map(parseGiven);
+  const topic = givens[0] ?? parseGiven(market.coin("BTC"));
   const chance = random(seed, "writer", topic.symbol, Math.floor(now() / HALF_HOUR));
-  return { prompt, facts: factsIn(whole), coins, named, topic, scene, chance };
+  return { prompt, facts: parseFacts(whole), coins, named: givens, topic, scene, chance };
 }
 
 /** English words, which name a coin only in capitals. */
 const EVERYDAY = new Set("NEAR LINK DOT TON APT OP HYPE RENDER".split(" "));
 
 /** The coins that a text names, in its order. At one place the longer name wins: "Bitcoin Cash" is not Bitcoin. */
-function coinsIn(text: string, coins: readonly Coin[]): Coin[] {
+function findCoins(text: string, coins: readonly Coin[]): Coin[] {
   const places = coins.map((coin) => {
     const forms = EVERYDAY.has(coin.symbol) ? coin.symbol : `${coin.symbol}|${coin.name}`;
     const flags = EVERYDAY.has(coin.symbol) ? "" : "i";
@@ -101,7 +101,7 @@ type Fact = {
 };
 
 /** The numbered facts of a prompt, as a model has to cite them. */
-function factsIn(prompt: string): Fact[] {
+function parseFacts(prompt: string): Fact[] {
   const lines = prompt.matchAll(/^ *f(\d+) (.+?)(?:: (.*))? \(([^()]+), \d{4}-\d\d-\d\dT\d\d:\d\dZ\)$/gm);
   return Array.from(lines, ([, id, about = "", figure = "", source = ""]) => ({
     slot: `{f${id}}`,
@@ -132,16 +132,16 @@ function buildValue(node: unknown, place: Place, task: Task): unknown {
   if (type === "object")
     return Object.fromEntries(
       Object.entries(properties).map(([field, inner]) => {
-        const named = task.coins.find(({ name }) => name.toLowerCase() === field);
-        const coin = named ?? place.coin ?? (place.field === "" ? null : task.topic);
+        const coinOfField = task.coins.find(({ name }) => name.toLowerCase() === field);
+        const coin = coinOfField ?? place.coin ?? (place.field === "" ? null : task.topic);
         return [field, buildValue(inner, { ...place, field, coin }, task)];
       }),
     );
   if (type === "number" || type === "integer") return chooseNumber(description, place, task);
-  return place.field === "line" ? wishIn(task) : chooseText(description, place, task);
+  return place.field === "line" ? findWish(task) : chooseText(description, place, task);
 }
 
-/** Whether a value that may be left out is: where the question has nothing for it. */
+/** Whether an optional value is left out, for lack of data in the question. */
 function isLeftOut(
   { type, description }: ReturnType<typeof getSchemaPart>,
   { field }: Place,
@@ -154,7 +154,7 @@ function isLeftOut(
 }
 
 /** A wish in English for an alert on a price, in one line; `null` for any other. */
-function wishIn({ prompt, named }: Task): string | null {
+function findWish({ prompt, named }: Task): string | null {
   const [, digits, thousands] = /\$?(\d[\d,]*(?:\.\d+)?)(k\b)?/i.exec(prompt) ?? [];
   const [side] = /below|under|drops|falls|above|over|rises|hits|reaches/i.exec(prompt) ?? [];
   if (named[0] === undefined || digits === undefined || side === undefined) return null;
@@ -179,7 +179,7 @@ function chooseWord(words: readonly string[], { coin }: Place, task: Task): stri
   return apt ?? task.chance.pick(words);
 }
 
-/** The coins that a list is of: the most searched, the largest, or those that move, the question's before them. */
+/** The coins of a list: the question's, then the most searched, the largest or the moving ones. */
 function coinsFor(description: string, { scene, facts, named, chance }: Task): Coin[] {
   const { market } = scene;
   const [, least, , most] = /(\d+|ten)( to (\d+))?/.exec(description.replace("ten", "10")) ?? [];
@@ -228,8 +228,8 @@ function chooseText(description: string, { field, coin }: Place, task: Task): st
   const [, mark] = new RegExp(`(\\S+) for ${outlook}`).exec(description) ?? [];
   if (mark !== undefined) return `${mark} ${sentenceOn(about, task, 1) || `${about.name} has no figure.`}`;
   const coins = coin === null && task.named.length > 0 ? task.named : [about];
-  // What is known of no coin in particular, where none was asked about.
-  const record = coin === null ? figuresIn(task).filter(({ about }) => about.startsWith("Market ")) : [];
+  // Facts about no particular coin, for a question without one.
+  const record = coin === null ? listFigures(task).filter(({ about }) => about.startsWith("Market ")) : [];
   const said = [...coins.map((one) => sentenceOn(one, task)), buildList(record.slice(0, 3))];
   return [...said.filter((one) => one !== ""), `The simulated analyst is ${outlook}.`].slice(0, 4).join(" ");
 }
@@ -238,33 +238,33 @@ function chooseText(description: string, { field, coin }: Place, task: Task): st
 function sentenceOn({ symbol, name, price, change24h }: Coin, task: Task, most = 2): string {
   if (task.facts.length === 0)
     return `${name} (${symbol}) trades at ${formatDollars(price)}, ${change24h < 0 ? "" : "+"}${change24h.toFixed(2)} % over 24 hours.`;
-  const own = figuresIn(task).filter(({ about }) => about.startsWith(`${symbol} `));
-  return buildList(own.slice(0, most));
+  const ownFigures = listFigures(task).filter(({ about }) => about.startsWith(`${symbol} `));
+  return buildList(ownFigures.slice(0, most));
 }
 
 /** Figures that the service measured, under names without digits of their own. */
-const figuresIn = ({ facts }: Task): Fact[] =>
+const listFigures = ({ facts }: Task): Fact[] =>
   facts.filter(({ isFigure, isModels, about }) => isFigure && !isModels && !/\d/.test(about));
 
 const buildList = (facts: readonly Fact[]): string =>
   facts.length === 0 ? "" : `${facts.map(({ about, slot }) => `${about} ${slot}`).join(", ")}.`;
 
-/** A text of this many words, and those of its quotations: what the facts say, and remarks that are true of any market. */
+/** A text of this many words besides its quotations: the facts, and remarks that are true of any market. */
 function essay(words: number, task: Task): string {
   const { facts, topic, chance } = task;
   const isOn = ({ about }: Fact) => about.startsWith(`${topic.symbol} `);
-  const figures = figuresIn(task).toSorted((a, b) => Number(isOn(b)) - Number(isOn(a)));
+  const figures = listFigures(task).toSorted((a, b) => Number(isOn(b)) - Number(isOn(a)));
   const quoted = facts.filter(({ isFigure }) => !isFigure);
   const quotes = [...quoted.filter(({ isModels }) => !isModels).slice(0, 2), ...quoted.slice(-2)];
-  const told = [
+  const details = [
     ...[0, 3, 6, 9, 12, 15].map((from) => buildList(figures.slice(from, from + 3))),
     ...[...new Set(quotes)].map(({ slot, isModels }) => `${isModels ? "Models say" : "On record"}: ${slot}.`),
   ].filter((one) => one !== "");
   const sentences = [`The market is ${getOutlook(topic.change24h)} on ${topic.name} (${topic.symbol}).`];
   const count = () => sentences.join(" ").split(" ").length;
   const remarks = chance.shuffled(REMARKS);
-  while (told.length > 0 || (count() < words && remarks.length > 0))
-    sentences.push(...told.splice(0, 1), ...(count() < words ? remarks.splice(0, 1) : []));
+  while (details.length > 0 || (count() < words && remarks.length > 0))
+    sentences.push(...details.splice(0, 1), ...(count() < words ? remarks.splice(0, 1) : []));
   const paragraphs = [0, 8, 16, 24].map((from) => sentences.slice(from, from + 8).join(" "));
   return paragraphs.filter((one) => one !== "").join("\n\n");
 }
@@ -293,8 +293,8 @@ const REMARKS = [
 
 /** An answer without a shape. */
 function prose(task: Task): string {
-  const asked = task.prompt.replace(/\s+/g, " ").trim();
-  const quoted = asked.length > 120 ? `${asked.slice(0, 119)}…` : asked;
+  const question = task.prompt.replace(/\s+/g, " ").trim();
+  const quoted = question.length > 120 ? `${question.slice(0, 119)}…` : question;
   const majors = ["BTC", "ETH"].map((symbol) => task.scene.market.coin(symbol));
   const coins = task.named.length === 0 ? majors : task.named;
   const said = coins.map((coin) => sentenceOn(coin, task)).filter((one) => one !== "");

@@ -1,12 +1,12 @@
 import type { Signal, SignalRecord, Story, Findings } from "./record";
 
-/** The record's figures, worked out anew from the events alone, and what is shown otherwise. */
+/** The record's figures, computed anew from the events alone, and their differences from the published ones. */
 
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 const computeMean = (values: readonly number[]) => sum(values) / values.length;
 const ratio = (over: number, under: number) => (under === 0 ? null : over / under);
 
-/** A day's excess is never below: reward to risk is at least 0.8, and the target lies beyond the costs. */
+/** The least excess of a day: reward to risk is at least 0.8, and the target lies beyond the costs. */
 const [LEAST, LEAST_NET] = [-(5 / 9) - 1e-6, -1 - 1e-6];
 
 /** Wealth of a bet on days above `m` (below it with `sign` -1): Waudby-Smith and Ramdas, JRSS B 86, 2024. */
@@ -24,11 +24,12 @@ const computeResults = (values: readonly number[]) => ({
   profitFactor: ratio(sum(values.filter((one) => one > 0)), -sum(values.filter((one) => one < 0))),
 });
 
-/** A record's figures, but for those of risk, which nothing is decided by. */
+/** A record's figures, except for those of risk, which decide nothing. */
 export function computeStatistics(signals: readonly Signal[]) {
   const ended = signals.filter(({ status }) => status !== "PENDING");
   const trades = ended.filter(({ side }) => side !== 0).toSorted((a, b) => a.closedAt - b.closedAt);
-  const count = (wanted: Signal["status"]) => ended.filter(({ status }) => status === wanted).length;
+  const count = (countedStatus: Signal["status"]) =>
+    ended.filter(({ status }) => status === countedStatus).length;
   // BTC and ETH move together, so a day is one observation.
   const names = [...new Set(trades.map(({ day }) => day))];
   const days = names.map((name) => trades.filter(({ day }) => day === name));
@@ -60,45 +61,51 @@ export function computeStatistics(signals: readonly Signal[]) {
   };
 }
 
-/** How many of the signals stated at so much confidence were decided, and won. */
+/** The decided and won signals of a range of confidence. */
 function computeBin(trades: readonly Signal[], from: number) {
-  const own = trades.filter(({ confidence }) => Math.min(80, confidence - (confidence % 20)) === from);
-  const won = own.filter(({ status }) => status === "WIN").length;
-  const n = own.filter(({ status }) => status !== "EXPIRED").length;
+  const binTrades = trades.filter(({ confidence }) => Math.min(80, confidence - (confidence % 20)) === from);
+  const won = binTrades.filter(({ status }) => status === "WIN").length;
+  const n = binTrades.filter(({ status }) => status !== "EXPIRED").length;
   return { from, n, winrate: ratio(100 * won, n) };
 }
 
-/** What is told otherwise than it is due, but for rounding. Fields that are not due are not looked at. */
-export function differences(told: unknown, due: unknown, path: string): string[] {
+/** The differences between given and due figures, beyond rounding. Fields without a due figure are ignored. */
+export function listDifferences(given: unknown, due: unknown, path: string): string[] {
   if (typeof due === "object" && due !== null) {
-    const shown = new Map<string, unknown>(Object.entries(typeof told === "object" ? (told ?? {}) : {}));
+    const givenFields = new Map<string, unknown>(
+      Object.entries(typeof given === "object" ? (given ?? {}) : {}),
+    );
     return Object.entries(due).flatMap(([key, value]) =>
-      differences(shown.get(key), value, `${path}.${key}`),
+      listDifferences(givenFields.get(key), value, `${path}.${key}`),
     );
   }
-  const isNumber = typeof due === "number" && typeof told === "number";
-  const isSame = isNumber ? Math.abs(told - due) <= 1e-6 * Math.max(1, Math.abs(due)) : told === due;
-  return isSame ? [] : [`${path} is shown as ${String(told)}, it is ${String(due)}`];
+  const isNumber = typeof due === "number" && typeof given === "number";
+  const isSame = isNumber ? Math.abs(given - due) <= 1e-6 * Math.max(1, Math.abs(due)) : given === due;
+  return isSame ? [] : [`${path} is shown as ${String(given)}, it is ${String(due)}`];
 }
 
-/** What events tell and signals do not show. */
+/** The differences between events and published signals. */
 const HIDDEN = new Set(["day", "costBps", "priceSource", "priceObservedAt"]);
 
-export function checkShown(
+export function checkPublicFigures(
   { signals, stats }: SignalRecord,
   stories: readonly Story[],
   found: Findings,
 ): void {
   const issued = stories.flatMap(({ signal, ...story }) => (signal === null ? [] : [{ ...story, signal }]));
-  const shown = new Map(signals.map((one) => [one.id, one]));
+  const signalsById = new Map(signals.map((one) => [one.id, one]));
   for (const { name, told } of issued) {
     const due = Object.fromEntries(Object.entries(told).filter(([field]) => !HIDDEN.has(field)));
-    found.problems.push(...differences(shown.get(name), due, name));
-    shown.delete(name);
+    found.problems.push(...listDifferences(signalsById.get(name), due, name));
+    signalsById.delete(name);
   }
-  for (const id of shown.keys()) found.problems.push(`${id} is shown, but no event issued it`);
+  for (const id of signalsById.keys()) found.problems.push(`${id} is shown, but no event issued it`);
   for (const [scope, told] of Object.entries(stats)) {
-    const own = issued.map(({ signal }) => signal).filter(({ token }) => scope === "" || scope === token);
-    found.problems.push(...differences(told, computeStatistics(own), `stats of ${scope || "both"}`));
+    const scopeSignals = issued
+      .map(({ signal }) => signal)
+      .filter(({ token }) => scope === "" || scope === token);
+    found.problems.push(
+      ...listDifferences(told, computeStatistics(scopeSignals), `stats of ${scope || "both"}`),
+    );
   }
 }

@@ -11,7 +11,7 @@ import {
   type Story,
 } from "./record";
 
-/** A record against what stands outside: the market's minutes, and its anchors on chain. */
+/** A record against outside evidence: the market's minutes, and its anchors on chain. */
 
 // The market.
 
@@ -20,8 +20,8 @@ type Minute = { openedAt: number; open: number; high: number; low: number; close
 export type Market = (token: string, from: number, to: number) => Promise<Minute[]>;
 
 /**
- * The first level touched decides, the stop where one minute holds both. Of the minute of issue its close counts and how
- * far it went against the position; of the minute of expiry only the open. `null` where minutes are missing that decide.
+ * The first level touched decides, the stop if one minute has both. The minute of issue counts with its close and its adverse
+ * extreme, the minute of expiry with its open. `null` if a decisive minute is missing.
  */
 function endBy(read: readonly Minute[], { generatedAt: from, expiresAt: to, side, target, stop }: Signal) {
   const minutes = new Map(read.map((one) => [one.openedAt, one]));
@@ -45,9 +45,11 @@ function endBy(read: readonly Minute[], { generatedAt: from, expiresAt: to, side
 export async function checkMarket(stories: readonly Story[], market: Market, found: Findings): Promise<void> {
   for (const { name, signal } of stories) {
     if (signal === null) continue;
-    const { entry, token, priceObservedAt: seen, status, exitPrice } = signal;
-    const minutes = await market(token, seen - 2 * MINUTE, signal.expiresAt);
-    const around = minutes.filter(({ openedAt }) => Math.abs(openedAt + MINUTE / 2 - seen) <= 1.5 * MINUTE);
+    const { entry, token, priceObservedAt: pricedAt, status, exitPrice } = signal;
+    const minutes = await market(token, pricedAt - 2 * MINUTE, signal.expiresAt);
+    const around = minutes.filter(
+      ({ openedAt }) => Math.abs(openedAt + MINUTE / 2 - pricedAt) <= 1.5 * MINUTE,
+    );
     const hair = entry * (signal.priceSource === "coinbase" ? 0.0005 : 0.002);
     const low = Math.min(...around.map((one) => one.low)) - hair;
     const high = Math.max(...around.map((one) => one.high)) + hair;
@@ -104,12 +106,12 @@ export async function checkAnchors(record: SignalRecord, stories: Story[], ancho
   const isOwn = (one: { address: string }) => one.address.toLowerCase() === address.toLowerCase();
   const fixed: { sequence: number; minedAt: number }[] = [];
   const nonces = new Set<number>();
-  for (const { sequence, hash: own, anchors } of record.events)
+  for (const { sequence, hash: eventHash, anchors } of record.events)
     for (const txHash of anchors.filter(isOwn).flatMap(({ txHashes }) => txHashes)) {
       const mined = await chain.mined(txHash);
       if (mined === null || !isOwn({ address: mined.from })) continue;
       nonces.add(mined.nonce);
-      if (mined.input === stringToHex(`signal record ${sequence} ${own}`))
+      if (mined.input === stringToHex(`signal record ${sequence} ${eventHash}`))
         fixed.push({ sequence, minedAt: mined.minedAt });
       else if (mined.input === "0x") found.notes.push(`${txHash} holds no anchor: it took the place of one`);
       else found.problems.push(`${txHash} does not hold event ${sequence}: history was rewritten`);

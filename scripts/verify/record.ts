@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import * as z from "zod";
 
-/** A signal record as it was told: its hash chain, the rules of what may be issued, and how it may end. */
+/** A signal record as published: its hash chain, the rules of issue, and the rules of its end. */
 
 export const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A reason for the person who asked. */
+/** A failure with a reason for the operator. */
 export class Failure extends Error {}
 
 export function parseShape<Shape extends z.ZodType>(
@@ -22,7 +22,7 @@ export function parseShape<Shape extends z.ZodType>(
 
 const price = z.number().positive().nullable();
 const time = z.iso.datetime().transform((text) => Date.parse(text));
-/** A signal as its events tell it, and what follows. A HOLD has no levels. */
+/** A signal from its events, with derived figures. A HOLD has no levels. */
 const signalShape = z
   .object({
     token: z.enum(["BTC", "ETH"]),
@@ -46,17 +46,17 @@ const signalShape = z
   })
   .transform(({ tp1, sl, ...one }) => {
     const [target, stop, side] = [tp1 ?? NaN, sl ?? NaN, { BUY: 1, SELL: -1, HOLD: 0 }[one.signal]];
-    // Where between stop (0) and target (1) a price without direction ends, and what the costs are of that way.
+    // The mean end of a price without direction between stop (0) and target (1), and the costs as a share of that way.
     const chance = Math.abs(one.entry - stop) / Math.abs(target - stop);
     const costs = ((one.costBps / 10_000) * one.entry) / Math.abs(target - stop);
-    // A trade's excess over that chance, at least and at most. With gaps it is unknown.
-    const known = one.exitPrice === null ? null : (one.exitPrice - stop) / (target - stop) - chance;
-    const [low, high] = [known ?? -chance, known ?? 1 - chance];
+    // A trade's least and greatest excess over that chance. With gaps it is uncertain.
+    const exactExcess = one.exitPrice === null ? null : (one.exitPrice - stop) / (target - stop) - chance;
+    const [low, high] = [exactExcess ?? -chance, exactExcess ?? 1 - chance];
     const [least, most] = one.gapMinutes > 5 ? [Math.min(0, low), Math.max(0, high)] : [low, high];
     return { ...one, side, target, stop, chance, costs, least, most, net: least - costs };
   });
 export type Signal = z.output<typeof signalShape>;
-export const parseSignal = (told: unknown): Signal => parseShape(signalShape, told, "a signal");
+export const parseSignal = (given: unknown): Signal => parseShape(signalShape, given, "a signal");
 
 const event = z.object({
   sequence: z.int().positive(),
@@ -68,7 +68,7 @@ const event = z.object({
   anchors: z.array(z.object({ address: z.string(), txHashes: z.array(z.string()) })),
 });
 const shownShape = z.looseObject({ id: z.string() });
-export type SignalRecord = Awaited<ReturnType<typeof recordFrom>>;
+export type SignalRecord = Awaited<ReturnType<typeof readRecord>>;
 export type Findings = { problems: string[]; notes: string[]; unchecked: string[] };
 
 const proofShape = z.object({ events: z.array(event), head: z.object({ hash: z.string() }).nullable() });
@@ -76,18 +76,18 @@ const exportShape = z.object({ signals: z.array(shownShape) });
 const historyShape = z.object({ stats: z.unknown() });
 
 /** @param read One answer of the deployment, by its path. */
-export async function recordFrom(read: (path: string) => Promise<unknown>) {
+export async function readRecord(read: (path: string) => Promise<unknown>) {
   const get = async <Shape extends z.ZodType>(path: string, shape: Shape) =>
     parseShape(shape, await read(path), path);
-  const proof = async (after: number) => get(`/signals/proof?after=${after}&limit=500`, proofShape);
+  const readProof = async (after: number) => get(`/signals/proof?after=${after}&limit=500`, proofShape);
   const events: z.output<typeof event>[] = [];
-  for (let page = await proof(0); page.events.length > 0; page = await proof(events.length))
+  for (let page = await readProof(0); page.events.length > 0; page = await readProof(events.length))
     events.push(...page.events);
   const { signals } = await get("/signals/export.json", exportShape);
   const stats: Record<string, unknown> = {};
   for (const token of ["", "BTC", "ETH"])
     stats[token] = (await get(`/mcp/signals/history?token=${token}`, historyShape)).stats;
-  const head = (await proof(events.length)).head?.hash;
+  const head = (await readProof(events.length)).head?.hash;
   return { events, head, signals, stats, readAt: Date.now() };
 }
 
@@ -106,12 +106,12 @@ export function checkChain(
   found: Findings,
 ): void {
   let last = "0".repeat(64);
-  for (const { sequence, kind, content, contentHash, previousHash, hash: own } of events) {
+  for (const { sequence, kind, content, contentHash, previousHash, hash: eventHash } of events) {
     const isHashed = hashContent(content) === contentHash;
-    const isLinked = hashContent({ sequence, kind, contentHash, previousHash }) === own;
-    if (!isHashed || !isLinked || events[sequence - 1]?.hash !== own || previousHash !== last)
+    const isLinked = hashContent({ sequence, kind, contentHash, previousHash }) === eventHash;
+    if (!isHashed || !isLinked || events[sequence - 1]?.hash !== eventHash || previousHash !== last)
       found.problems.push(`event ${sequence} is not what was hashed, or does not follow the one before it`);
-    last = own;
+    last = eventHash;
   }
   if (events.length > 0 && head !== last) found.problems.push("the head is not the last event");
   if (published === undefined)
@@ -120,9 +120,9 @@ export function checkChain(
     found.problems.push(`no event has the published hash ${published}: history was rewritten`);
 }
 
-// The rules: what may be issued, how it may end, and one story for each token and day.
+// The rules: the issue, the end, and one story for each token and day.
 
-/** What the events tell of a token's day, raw and read; `null` if it got no signal. */
+/** A token's day from its events, raw and parsed; `null` without a signal. */
 export type Story = { name: string; sequence: number; told: Record<string, unknown>; signal: Signal | null };
 
 export function listStories({ events, readAt }: SignalRecord, { problems }: Findings): Story[] {
@@ -131,8 +131,8 @@ export function listStories({ events, readAt }: SignalRecord, { problems }: Find
     const name = `${content.token}-${content.day}`;
     const story = stories.get(name);
     if (kind !== "closed" && story === undefined) {
-      const told = { ...content, status: kind === "none" ? "none" : "PENDING" };
-      stories.set(name, { name, sequence, told, signal: null });
+      const opening = { ...content, status: kind === "none" ? "none" : "PENDING" };
+      stories.set(name, { name, sequence, told: opening, signal: null });
     } else if (kind === "closed" && story?.told["status"] === "PENDING") Object.assign(story.told, content);
     else problems.push(`event ${sequence}: ${name} had been told before, or was never issued`);
   }
@@ -142,7 +142,7 @@ export function listStories({ events, readAt }: SignalRecord, { problems }: Find
       if (!mayBeIssued(story.signal)) problems.push(`${story.name} breaks the rules of issue`);
       if (!mayEnd(story.signal, readAt)) problems.push(`${story.name} cannot have ended like this`);
     }
-  // The days up to the last one are over, or told by its first event.
+  // The days up to the last one are over, or begin with its first event.
   const days = events.map(({ content }) => Date.parse(content.day));
   for (let day = Math.min(...days); day < Math.max(...days); day += DAY)
     for (const name of [`BTC-${getDay(day)}`, `ETH-${getDay(day)}`])
@@ -168,10 +168,10 @@ function mayBeIssued({ side, entry, target, stop, tp2, ...one }: Signal): boolea
   );
 }
 
-/** The tracker looks every half hour, waits two hours for late candles, and gives up without a price after twelve. */
+/** The tracker runs every half hour, waits two hours for late candles, and gives up without a price after twelve. */
 const SLOWEST = 15 * HOUR;
 
-/** Whether an end is one of this signal's: in its life, at its level, with the result that follows. */
+/** Whether an end fits the signal: within its life, at its level, with the right result. */
 function mayEnd(
   { status, side, entry, exitPrice, pnlPercent, closedAt, ...one }: Signal,
   readAt: number,

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { BaseError, isAddress } from "viem";
-import { checkShown } from "./figures";
+import { checkPublicFigures } from "./figures";
 import {
   chainAt,
   checkAnchors,
@@ -10,7 +10,7 @@ import {
   type Anchor,
   type Market,
 } from "./outside";
-import { checkChain, Failure, recordFrom, listStories, type Findings, type SignalRecord } from "./record";
+import { checkChain, Failure, readRecord, listStories, type Findings, type SignalRecord } from "./record";
 
 /**
  * `npm run verify-signals`: holds a signal record against its hash chain, its own rules, the market and its anchors. It
@@ -25,12 +25,12 @@ Exit code 0: everything that was checked holds, and the rest is listed; 1: it do
 
 type Means = { head?: string | undefined; market?: Market | undefined; anchor?: Anchor | undefined };
 
-/** Checks a record with what is at hand, and says what it could not check. @throws Failure */
+/** Checks a record with the available sources, and reports the rest as unchecked. @throws Failure */
 export async function verify(record: SignalRecord, { head, market, anchor }: Means = {}): Promise<Findings> {
   const found: Findings = { problems: [], notes: [], unchecked: [] };
   checkChain(record, head, found);
   const stories = listStories(record, found);
-  checkShown(record, stories, found);
+  checkPublicFigures(record, stories, found);
   if (market === undefined) found.unchecked.push("entries and outcomes against the market: --candles venue");
   else await checkMarket(stories, market, found);
   if (anchor === undefined)
@@ -51,7 +51,7 @@ export async function main(args: string[]): Promise<number> {
   if ((rpc === undefined) !== (address === undefined))
     throw new Failure("--anchor and --rpc go together: one without the other checks nothing");
   if (address !== undefined && !isAddress(address)) throw new Failure(`${address} is no address`);
-  const record = await recordFrom((path) => fetchJson(source.replace(/\/+$/, "") + path));
+  const record = await readRecord((path) => fetchJson(source.replace(/\/+$/, "") + path));
   const { problems, notes, unchecked } = await verify(record, {
     head: values.head?.toLowerCase(),
     market: candles === undefined ? undefined : venueMarket(candles === "venue" ? VENUE : candles),

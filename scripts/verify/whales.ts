@@ -19,11 +19,11 @@ Exit code 0: every alert is what the chain says; 1: some are not; 2: nothing cou
 const AT_ONCE = 15;
 
 const shownShape = publicAlertShape.required({ movement: true, txHash: true });
-type Shown = z.output<typeof shownShape>;
+type ShownAlert = z.output<typeof shownShape>;
 const answerShape = z.object({ alerts: z.array(publicAlertShape) });
 
 /** The newest measured alerts of a week. @throws OperatorError */
-async function readAlerts(base: string): Promise<Shown[]> {
+async function readAlerts(base: string): Promise<ShownAlert[]> {
   const url = `${base}/mcp/whale-alerts?hours=168`;
   const response = await fetch(url, { signal: AbortSignal.timeout(30_000) }).catch(() => {
     throw new OperatorError(`${base} cannot be reached`);
@@ -33,12 +33,12 @@ async function readAlerts(base: string): Promise<Shown[]> {
   return answer.data.alerts.filter(({ source }) => source === "measured").map((one) => shownShape.parse(one));
 }
 
-/** What the chain says of transactions, by hash. @throws OperatorError */
+/** Transactions on chain, by hash. @throws OperatorError */
 async function readOutcomes(hashes: readonly string[]): Promise<Map<string, Mined>> {
   const outcomes = new Map<string, Mined>();
-  const asked = hashes.filter((one) => isHash(one));
-  for (let next = 0; next < asked.length; next += AT_ONCE) {
-    const some = asked.slice(next, next + AT_ONCE);
+  const validHashes = hashes.filter((one) => isHash(one));
+  for (let next = 0; next < validHashes.length; next += AT_ONCE) {
+    const some = validHashes.slice(next, next + AT_ONCE);
     const found = await Promise.all(some.map(readTransaction)).catch((error: unknown) => {
       throw new OperatorError(getErrorData(error)?.message ?? String(error));
     });
@@ -52,18 +52,18 @@ async function readOutcomes(hashes: readonly string[]): Promise<Map<string, Mine
   return outcomes;
 }
 
-const getAlertName = ({ token, txHash, movement }: Pick<Shown, "token" | "txHash" | "movement">) =>
+const getAlertName = ({ token, txHash, movement }: Pick<ShownAlert, "token" | "txHash" | "movement">) =>
   `${token} in transaction ${txHash}, position ${movement.position}`;
 
-/** Where the alerts of one transaction are not what it makes, at the price that each names. */
-function listProblems(alerts: readonly Shown[], outcome: Mined | undefined): string[] {
+/** The differences between the alerts of a transaction and its movements, at the price of each alert. */
+function listProblems(alerts: readonly ShownAlert[], outcome: Mined | undefined): string[] {
   if (outcome === undefined)
     return alerts.map((one) => `${getAlertName(one)}: the chain has no such transaction`);
-  const seen = new Set<string>();
+  const checkedHashes = new Set<string>();
   const problems: string[] = [];
   for (const alert of alerts) {
-    if (seen.has(getAlertName(alert))) problems.push(`${getAlertName(alert)} is shown twice`);
-    seen.add(getAlertName(alert));
+    if (checkedHashes.has(getAlertName(alert))) problems.push(`${getAlertName(alert)} is shown twice`);
+    checkedHashes.add(getAlertName(alert));
     const prices = new Map(Object.values(COINS).map(({ feed }) => [feed, alert.movement.price]));
     for (const due of measureTransaction(alert.txHash, outcome, prices)) {
       const isShown = alerts.some((one) => getAlertName(one) === getAlertName(due));
@@ -75,20 +75,22 @@ function listProblems(alerts: readonly Shown[], outcome: Mined | undefined): str
     if (due === undefined) problems.push(`${getAlertName(alert)}: the transaction makes no such alert`);
     else
       problems.push(
-        ...differences(alert, { ...due, source: "measured", verified: true }, getAlertName(alert)),
+        ...listDifferences(alert, { ...due, source: "measured", verified: true }, getAlertName(alert)),
       );
   }
   return [...new Set(problems)];
 }
 
-function differences(told: unknown, due: unknown, path: string): string[] {
+function listDifferences(given: unknown, due: unknown, path: string): string[] {
   if (typeof due !== "object" || due === null)
-    return told === due ? [] : [`${path} is shown as ${String(told)}, the chain says ${String(due)}`];
-  const fields = new Map<string, unknown>(Object.entries(typeof told === "object" ? (told ?? {}) : {}));
-  const wanted = new Map<string, unknown>(Object.entries(due));
+    return given === due ? [] : [`${path} is shown as ${String(given)}, the chain says ${String(due)}`];
+  const fields = new Map<string, unknown>(Object.entries(typeof given === "object" ? (given ?? {}) : {}));
+  const expectedFields = new Map<string, unknown>(Object.entries(due));
   // An end without a label must not be shown with one.
-  if (fields.has("label") && !wanted.has("label")) wanted.set("label", undefined);
-  return [...wanted].flatMap(([name, value]) => differences(fields.get(name), value, `${path} ${name}`));
+  if (fields.has("label") && !expectedFields.has("label")) expectedFields.set("label", undefined);
+  return [...expectedFields].flatMap(([name, value]) =>
+    listDifferences(fields.get(name), value, `${path} ${name}`),
+  );
 }
 
 const about = {
@@ -108,8 +110,8 @@ await command(about, async ({ values: { rpc }, positionals: [base] }) => {
   const hashes = [...new Set(alerts.map(({ txHash }) => txHash))];
   const outcomes = await readOutcomes(hashes);
   const problems = hashes.flatMap((hash) => {
-    const own = alerts.filter(({ txHash }) => txHash === hash);
-    return listProblems(own, outcomes.get(hash));
+    const ownAlerts = alerts.filter(({ txHash }) => txHash === hash);
+    return listProblems(ownAlerts, outcomes.get(hash));
   });
   const size = `${alerts.length} alerts, ${hashes.length} transactions`;
   if (problems.length === 0)

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { missingGlobals } from "../../scripts/runtime/globals";
+import { findMissingGlobals } from "../../scripts/runtime/globals";
 import { runtimeFolder } from "../../scripts/runtime/javascript";
 
 /** What of the check on Convex's own runtime holds without it. */
@@ -15,7 +15,7 @@ test("a pushed module names no global that the platform lacks, unless it only lo
     source,
     environment: "isolate" as const,
   }));
-  expect((await missingGlobals(modules)).sort()).toEqual([
+  expect((await findMissingGlobals(modules)).sort()).toEqual([
     "rooms/missing.js: 'require' is not defined on the platform",
     "rooms/missing.js: 'setImmediate' is not defined on the platform",
   ]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { computeChance, toPosition } from "../../convex/signals/rules";
 import { computeRecord, judgeEdge, type Excess } from "../../convex/signals/record";
 import type { Signal } from "../../convex/signals/tables";
-import { differences, computeStatistics } from "../../scripts/verify/figures";
+import { listDifferences, computeStatistics } from "../../scripts/verify/figures";
 import { parseSignal } from "../../scripts/verify/record";
 
 /** The record's figures against textbook definitions and another program, and its verdicts on histories without an edge. */
@@ -108,7 +108,7 @@ test("a record of random histories with gaps and HOLDs is that of the textbook, 
     const record = computeRecord([...rows, pending]);
 
     // The other program is the verifier; what it rounds not is as near.
-    expect(differences(record, computeStatistics([...rows, pending].map(told)), "record")).toEqual([]);
+    expect(listDifferences(record, computeStatistics([...rows, pending].map(told)), "record")).toEqual([]);
 
     // By their definitions.
     const net = rows

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { linkEvent, type Statement } from "../../convex/signals/chain";
 import type { Head } from "../../convex/signals/tables";
 import type { Market } from "../../scripts/verify/outside";
-import { recordFrom, type SignalRecord } from "../../scripts/verify/record";
+import { readRecord, type SignalRecord } from "../../scripts/verify/record";
 import { main, verify } from "../../scripts/verify/signals";
 import { closeApp, createApp, type App } from "../support/app";
 import { DAY, decided, EIGHT, hold, HOUR, issued, MINUTE, sell, track, wait } from "./support";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await issued(app, "Nothing today.");
   await wait(app, DAY);
   await issued(app, hold);
-  honest = await recordFrom(async (path) => (await app.get(path)).body);
+  honest = await readRecord(async (path) => (await app.get(path)).body);
   const minutes: Map<string, Awaited<ReturnType<Market>>> = minutesOf(app);
   market = (token, from, to) =>
     Promise.resolve((minutes.get(token) ?? []).filter(({ openedAt }) => openedAt >= from && openedAt <= to));

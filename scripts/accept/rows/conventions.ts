@@ -1,6 +1,6 @@
 import { require, matches, same, type Row } from "../row";
 
-/** What holds of every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
+/** The rules of every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
 
 const SWAP = { fromToken: "ETH", toToken: "USDC", amount: "1000" };
 const SEND = { toAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", token: "ETH", amount: "1000" };
@@ -127,8 +127,8 @@ export const conventions: Row[] = [
     says: "OPTIONS on any path: 204, allows Authorization, Content-Type, X-Payment, Payment-Signature, Idempotency-Key, * to every origin, and GET, POST, PUT, DELETE (a wrong one is a readable 405); exposes X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
     check: async ({ send, get }) => {
       for (const path of ["/agent/research/paid", "/mcp/chat", "/nowhere"]) {
-        const asked = { Origin: "https://example.com", "Access-Control-Request-Method": "POST" };
-        const { status, headers, text } = await send("OPTIONS", path, { headers: asked });
+        const requestHeaders = { Origin: "https://example.com", "Access-Control-Request-Method": "POST" };
+        const { status, headers, text } = await send("OPTIONS", path, { headers: requestHeaders });
         same(`status of ${path}`, status, 204);
         same("body", text, "");
         same("Access-Control-Allow-Origin", headers.get("access-control-allow-origin"), "*");
@@ -299,8 +299,8 @@ export const conventions: Row[] = [
     says: "120 a minute that cost something; a refusal (429 with Retry-After) names the limit and when it is free",
     needs: ["settings"],
     check: async ({ send }) => {
-      for (let asked = 0; asked < 400; asked++) {
-        const body = JSON.stringify({ messengerId: `guess-${asked}`, linkToken: "ZZZZZZZZ" });
+      for (let requestHeaders = 0; requestHeaders < 400; requestHeaders++) {
+        const body = JSON.stringify({ messengerId: `guess-${requestHeaders}`, linkToken: "ZZZZZZZZ" });
         const answer = await send("POST", "/messenger/connect", { body });
         if (answer.status === 404) continue;
         answer.error(429);

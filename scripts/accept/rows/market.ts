@@ -37,9 +37,9 @@ export const market: Row[] = [
     says: "the gateway's answer is asked for at most every 10 minutes and kept; figures come from the sources, renewed each minute; fetchedAt is ISO 8601 UTC",
     needs: ["standins", "time"],
     check: async ({ get, sent: sentTo, advance, now }) => {
-      const asked = async () =>
+      const readMarket = async () =>
         (await sentTo("llm")).filter(({ body }) => JSON.stringify(body).includes("market_snapshot")).length;
-      const before = await asked();
+      const before = await readMarket();
       for (let minute = 0; minute < 9; minute += 2) {
         await get("/mcp/market");
         await advance(1_000);
@@ -48,7 +48,7 @@ export const market: Row[] = [
         require(age <= 2 * MINUTE, `It is ${age} ms old`);
         await advance(2 * MINUTE);
       }
-      const times = (await asked()) - before;
+      const times = (await readMarket()) - before;
       require(times <= 1, `The gateway was asked ${times} times in 9 minutes`);
     },
   },
@@ -104,8 +104,10 @@ export const market: Row[] = [
       const question = "Which word, and what about periwinkle coins?";
       (await post("/mcp/chat", { question, messages, userId: user })).as(chatAnswer);
       (await post("/mcp/chat", { question: "How is my wallet?", userId: user, messages: [] })).as(chatAnswer);
-      const asked = (await sentTo("llm")).map(({ body }) => JSON.stringify(sent.safeParse(body).data ?? {}));
-      const found = asked.some((body) => body.includes("heliotrope") && body.includes("periwinkle"));
+      const readMarket = (await sentTo("llm")).map(({ body }) =>
+        JSON.stringify(sent.safeParse(body).data ?? {}),
+      );
+      const found = readMarket.some((body) => body.includes("heliotrope") && body.includes("periwinkle"));
       require(found, "The question and the earlier turns did not reach the gateway");
     },
   },

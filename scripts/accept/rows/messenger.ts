@@ -79,9 +79,9 @@ export const messenger: Row[] = [
       const one = account();
       const answer = await world.post("/messenger/connect", { linkToken, ...one });
       const { walletAddress } = answer.as(z.object({ success: z.literal(true), walletAddress: z.string() }));
-      const shown = await world.get("/messenger/wallet", { messengerId: one.messengerId });
-      require(shown.text.includes('"confirmed":false'), shown.text);
-      const known = shown.as(linkedWallet);
+      const walletAnswer = await world.get("/messenger/wallet", { messengerId: one.messengerId });
+      require(walletAnswer.text.includes('"confirmed":false'), walletAnswer.text);
+      const known = walletAnswer.as(linkedWallet);
       same("userId", known.userId, userId);
       same("walletAddress", known.walletAddress, walletAddress);
       same(

@@ -4,7 +4,7 @@ import { matches, require, same, type Row } from "../row";
 import { HOUR } from "../world";
 import { signIn } from "./research";
 
-/** Who may move an account's money: claims, keys, the freeze, the owner's tap. */
+/** The permission to move an account's money: claims, keys, the freeze, the owner's tap. */
 
 const claimShape = z.object({ userId: z.string(), pendingUntil: z.number().nullable() });
 const keyShape = z.object({ key: z.string().startsWith("mk_"), countsFrom: z.number() });
@@ -61,17 +61,17 @@ export const owners: Row[] = [
     check: async (world) => {
       const { userId, person } = await signIn(world, "programmer");
       await createFundedWallet(world, userId, { usdc: 2n * ONE_USDC });
-      const made = (scopes: string[]) =>
+      const createKey = (scopes: string[]) =>
         person
           .mutation("accounts/keys:create", { name: scopes.join(" "), scopes })
           .then((key) => keyShape.parse(key));
-      const reading = { Authorization: `Bearer ${(await made(["read"])).key}` };
+      const reading = { Authorization: `Bearer ${(await createKey(["read"])).key}` };
       matches(
         "The error",
         (await world.post("/mcp/defi/send", order(userId), reading)).error(403),
         /withdraw/,
       );
-      const fresh = await made(["withdraw"]);
+      const fresh = await createKey(["withdraw"]);
       const waits = (fresh.countsFrom - (await world.now())) / HOUR;
       require(waits > 1.9 && waits <= 2.1, `A key that moves money counts after ${waits} hours`);
       const withdrawing = { Authorization: `Bearer ${fresh.key}` };
@@ -111,8 +111,8 @@ export const owners: Row[] = [
       (await world.post("/mcp/defi/send", order(userId))).as(awaiting, 202);
       same("The balance", await createChain(world).usdcOf(wallet), 5n * ONE_USDC);
       await world.rest();
-      const asked = (await world.cards()).filter(({ chatId }) => chatId === account.messengerId);
-      matches("The card", asked.map(({ text }) => text).join("\n"), /1(?:\.0+)? USDC/);
+      const questions = (await world.cards()).filter(({ chatId }) => chatId === account.messengerId);
+      matches("The card", questions.map(({ text }) => text).join("\n"), /1(?:\.0+)? USDC/);
     },
   },
 ];

@@ -113,7 +113,7 @@ export const payments: Row[] = [
       await read();
       await createChain(world).bury();
       let told = await read();
-      for (let look = 0; look < 100 && told.credited.length === 0; look++) {
+      for (let attempt = 0; attempt < 100 && told.credited.length === 0; attempt++) {
         await world.rest();
         told = await read();
       }
@@ -164,8 +164,8 @@ export const payments: Row[] = [
       const page = await ledger();
       const deduction = page.find(({ type }) => type === "deduction");
       same("agentId", deduction?.agentId, "news-default");
-      const settled = page.find(({ type }) => type === "refund") ?? deduction;
-      require(Number(settled?.tokensUsed ?? 0) > 0, "tokensUsed is missing");
+      const settlement = page.find(({ type }) => type === "refund") ?? deduction;
+      require(Number(settlement?.tokensUsed ?? 0) > 0, "tokensUsed is missing");
     },
   },
   {
@@ -206,8 +206,8 @@ export const payments: Row[] = [
       const { code } = z
         .looseObject({ code: z.string() })
         .parse(await person.mutation("social/app:startProof", { handle: "@alice" }));
-      const done = async (matching: string) => {
-        for (let look = 0; look < 400; look++) {
+      const waitForMention = async (matching: string) => {
+        for (let attempt = 0; attempt < 400; attempt++) {
           const page = await listOwnRows(person, "mentions", mentionShape);
           const found = page.find(({ text, status }) => text.includes(matching) && status !== "pending");
           if (found !== undefined) return found.status;
@@ -216,14 +216,14 @@ export const payments: Row[] = [
         return "pending";
       };
       await mention(world, `this is me: ${code}`);
-      for (let look = 0; look < 40; look++) await world.rest();
+      for (let attempt = 0; attempt < 40; attempt++) await world.rest();
       await person.mutation("social/app:setTrading", { authorId: "200", enabled: true });
       await mention(world, "buy $10 of WETH");
-      same("status", await done("buy $10"), "processed");
+      same("status", await waitForMention("buy $10"), "processed");
       require((await createChain(world).tokenOf("0x4200000000000000000000000000000000000006", wallet)) >
         0n, "Nothing was bought");
       await mention(world, "my friend said I should maybe buy $10 of WETH, if it rains");
-      same("status of a doubtful one", await done("if it rains"), "ignored");
+      same("status of a doubtful one", await waitForMention("if it rains"), "ignored");
     },
   },
   {

@@ -27,8 +27,8 @@ export const research: Row[] = [
     check: async ({ post, user, sent }) => {
       (await post("/mcp/research", { userId: user })).as(onDemand);
       (await post("/mcp/research", { token: "SOL" })).as(onDemand);
-      const asked = (await sent("llm")).map(({ body }) => JSON.stringify(body));
-      require(asked.some((body) => /SOL|Solana/.test(body)), "The focus did not reach the model");
+      const prompts = (await sent("llm")).map(({ body }) => JSON.stringify(body));
+      require(prompts.some((body) => /SOL|Solana/.test(body)), "The focus did not reach the model");
     },
   },
   {
@@ -133,7 +133,7 @@ export const research: Row[] = [
         return `${activeJob?.interimReportsCount ?? "ended"} ${recentReports.map(({ type }) => type).join()}`;
       };
       await world.advance(MINUTE);
-      await waitForFirstMinute(world);
+      await checkFirstMinute(world);
       for (const [minutes, expected] of [
         [24, 1],
         [12, 2],
@@ -166,8 +166,8 @@ export const research: Row[] = [
       same("jobToken", latest.jobToken, "SOL");
       require(!latest.userId.includes(userId), "The report by token shows the userId");
       matches("The report's userId", latest.userId, /^usr_/);
-      await sharedByCards(world);
-      await getSynthesisPrompt(world);
+      await checkShiftCards(world);
+      await checkSynthesisPrompt(world);
       same("agent runs", (await listOwnRows(person, "runs", z.looseObject({}))).length, 3);
     },
   },
@@ -180,8 +180,8 @@ export const research: Row[] = [
       await world.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: CHAT });
       await start(world, { userId, token: "SOL" });
       await world.advance(MINUTE);
-      const own = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
-      same("the bot", own.map(({ botToken }) => botToken).join(), OWN_BOT);
+      const chatCards = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
+      same("the bot", chatCards.map(({ botToken }) => botToken).join(), OWN_BOT);
       await start(world, { userId: world.user, telegramChatId: CHAT });
       await world.advance(MINUTE);
       same("cards to the chat", (await textsTo(world, CHAT)).length, 2);
@@ -228,22 +228,22 @@ export const research: Row[] = [
   },
 ];
 
-/** What a shift's first minute does. */
-async function waitForFirstMinute(world: World): Promise<void> {
+/** Checks the effects of a shift's first minute. */
+async function checkFirstMinute(world: World): Promise<void> {
   same("questions to the sentiment model", await collections(world), 1);
-  const asked = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
+  const prompts = (await world.sent("llm")).map(({ body }) => JSON.stringify(body));
   for (const [what, pattern] of [
     ["on-chain signals", /whale/i],
     ["the focus token", /SOL|Solana/],
   ] as const)
-    require(asked.some((body) => pattern.test(body)), `Nobody asked for ${what}`);
+    require(prompts.some((body) => pattern.test(body)), `No prompt is about ${what}`);
   const [text = "", ...more] = await textsTo(world, CHAT);
   same("further cards", more.length, 0);
   for (const part of [/SOL/, /8.?h/i, /30.min/i, /2\.5.?h/, /5.?h/]) matches("The notification", text, part);
 }
 
-/** What the cards of a whole shift show. */
-async function sharedByCards(world: World): Promise<void> {
+/** Checks the cards of a whole shift. */
+async function checkShiftCards(world: World): Promise<void> {
   const texts = await textsTo(world, CHAT);
   for (const title of [/interim report 1/i, /interim report 2/i, /final report/i]) {
     const card = texts.find((text) => title.test(text));
@@ -259,8 +259,8 @@ async function sharedByCards(world: World): Promise<void> {
   }
 }
 
-/** What the writer of a final report was given: of all collections. */
-async function getSynthesisPrompt({ sent }: World): Promise<void> {
+/** Checks that the prompt of a final report has all collections. */
+async function checkSynthesisPrompt({ sent }: World): Promise<void> {
   const written = (await sent("llm")).filter(({ schema }) => schema === "research_result");
   const prompt = JSON.stringify(written.at(-1)?.body);
   matches("The prompt", prompt, /persistent trending tokens[^:]*: \S+ in \d+ of \d+,/);
@@ -270,7 +270,7 @@ async function getSynthesisPrompt({ sent }: World): Promise<void> {
     same(`cycles of ${source}`, prompt.split(`${source}: `).length - 1, 2);
 }
 
-/** A person who has signed in, and that account's userId. */
+/** Signs a person in. @returns The person, and the account's userId. */
 export async function signIn(world: World, subject: string) {
   const person = await world.as(subject);
   const { userId } = z.object({ userId: z.string() }).parse(await person.mutation("accounts/profile:signIn"));

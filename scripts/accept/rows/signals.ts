@@ -17,7 +17,7 @@ const both = async <Shape extends z.ZodType>(
   shape: Shape,
 ) => [(await get(path, input)).as(shape), (await post(path, input)).as(shape)];
 
-/** What the model proposes while both tokens stand at 100. */
+/** A model's proposal at a price of 100. */
 const planProposals = (signal: "BUY" | "SELL", change: Record<string, unknown> = {}) => {
   const up = signal === "BUY" ? 1 : -1;
   const levels = { entry: 100, tp1: 100 + up, tp2: 100 + 2 * up, sl: 100 - up };
@@ -221,8 +221,8 @@ export const signals: Row[] = [
         matches("The card", texts.join("\n"), blocks[alert.alertType]);
       }
       await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      const own = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(whaleAlerts);
-      same("messengerSent", own.messengerSent, true);
+      const answer = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(whaleAlerts);
+      same("messengerSent", answer.messengerSent, true);
       const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
       require(mine.length > 0, "No card was sent to the user's chat");
       await world.advance(HOUR);

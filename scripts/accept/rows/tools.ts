@@ -63,10 +63,10 @@ export const tools: Row[] = [
     needs: ["proxy"],
     check: (world) =>
       using(world, async (proxy) => {
-        const wanted = inputs(world.user);
+        const expectedInputs = inputs(world.user);
         const names = toolList.parse(await proxy.ask("tools/list", {})).tools.map(({ name }) => name);
-        same("the tools", names.toSorted().join(), Object.keys(wanted).toSorted().join());
-        for (const [name, input] of Object.entries(wanted)) {
+        same("the tools", names.toSorted().join(), Object.keys(expectedInputs).toSorted().join());
+        for (const [name, input] of Object.entries(expectedInputs)) {
           if (input === null) continue;
           const { isError, text } = await call(proxy, name, input);
           require(!isError && text.length > 0 && !text.includes("undefined"), `${name}: ${text}`);

@@ -116,8 +116,8 @@ export const wallets: Row[] = [
       const { user } = world;
       const userId = world.fresh();
       const { address: made } = (await world.get("/mcp/defi/portfolio", { userId })).as(portfolio);
-      const known = (await world.post("/mcp/defi/connect", { userId })).as(connected);
-      same("created", `${known.address} ${known.existing}`, `${made} true`);
+      const connection = (await world.post("/mcp/defi/connect", { userId })).as(connected);
+      same("created", `${connection.address} ${connection.existing}`, `${made} true`);
       const wallet = await createFundedWallet(world, user, { usdc: 7n * ONE_USDC });
       const told = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
       same("address", told.address, wallet);
@@ -264,8 +264,8 @@ export const wallets: Row[] = [
       const key = { "Idempotency-Key": "order-one" };
       const first = (await world.post("/mcp/defi/send", order, key)).as(sendOrder);
       const again = await world.post("/mcp/defi/send", order, key);
-      const named = await world.post("/mcp/defi/send", { ...order, idempotencyKey: "order-one" });
-      for (const repeat of [again, named]) {
+      const repeated = await world.post("/mcp/defi/send", { ...order, idempotencyKey: "order-one" });
+      for (const repeat of [again, repeated]) {
         same("txHash", repeat.as(sendOrder).txHash, first.txHash);
         matches("The repeat", repeat.text, /"repeated":true/);
       }
