@@ -6,9 +6,9 @@ import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
 import type { Condition, Observation } from "./tables";
 
-/** What alerts may be about, what each is compared with, when it fires, and how it is said. Pure, and without shapes (`reading` has them). */
+/** The conditions of alerts: their subjects, their levels, when they fire, and their texts. Pure, and without shapes (`reading` has them). */
 
-/** Hours over which a change of price may be asked for. */
+/** The windows of a change of price, in hours. */
 export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
 /** A coin's symbol, for prices and changes. */
 export const COIN = /^[A-Z0-9][A-Z0-9.-]{0,19}$/;
@@ -73,10 +73,10 @@ const EXAMPLES = listKeys(ALERT_KINDS).map((kind) => ALERT_KINDS[kind].example);
 
 export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
-/** The answer to words that cannot be read. */
+/** The answer while no model can read a person's words. */
 export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
-/** Whether the platform knows a zone of this name. Short forms mean several, and the signs of `Etc/GMT+2` are inverted. */
+/** Whether the platform knows a zone of this name. A short form (`CST`) stands for several zones, and the signs of `Etc/GMT+2` are inverted. */
 export function isTimeZone(name: string): boolean {
   if (name === "UTC") return true;
   if (!/^(?!etc\/)[a-z]+(?:\/[a-z0-9_+-]+){1,2}$/i.test(name)) return false;
@@ -92,7 +92,7 @@ export function isAlwaysSampled(token: string): boolean {
   return PRICED_TOKENS.some((one) => one === token);
 }
 
-/** Which observations an alert is compared with, and on which side of which level it fires. */
+/** The subject whose observations an alert is compared with, and the side of the level on which it fires. */
 export type Watch = { subject: string; side: "over" | "under"; level: number };
 
 /** The subject of alerts at a time of day. */
@@ -130,7 +130,7 @@ export type Subject = {
   direction: "in" | "out";
 };
 
-/** Reads what `toWatch` wrote, except for the clock. */
+/** The parts of a subject that `toWatch` wrote. The clock has none. */
 export function parseSubject(text: string): Subject {
   const [written, token = "", rest = ""] = text.split(":");
   const kind = listKeys(ALERT_KINDS).find((one) => one === written);
@@ -146,12 +146,12 @@ export function isReached({ side, level }: Pick<Watch, "side" | "level">, value:
   return side === "over" ? value >= level : value <= level;
 }
 
-/** Whether each observation of a subject is an event of its own. */
+/** Whether a subject's observations are events. A movement ends at once, so the next one may fire whatever came before it. */
 export function isEvent(subject: string): boolean {
   return ALERT_KINDS[parseSubject(subject).kind].observed === "event";
 }
 
-/** Whether an observation is newer than the last one: a source that is behind reports an earlier state. */
+/** Whether an observation is newer than the last one: a source that lags behind reports an earlier state. */
 export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
   return last === null || isEvent(subject) || observedAt > last.observedAt;
 }
@@ -164,22 +164,22 @@ function getOffset(timeZone: string, at: number): number {
 }
 
 /**
- * When the clocks of a zone next show a time, later than `after` (epoch ms). If they skip it, the hour after counts: so
- * there is one digest a day.
+ * When the clocks of a zone next show a time, later than `after` (epoch ms). If they skip it in spring, the hour after it
+ * counts, so that every day has one digest.
  */
 export function getNextTime(time: string, timeZone: string, after: number): number {
   const [hours = 0, minutes = 0] = time.split(":").map(Number);
   const today = Math.floor((after + getOffset(timeZone, after)) / DAY);
   for (let day = today; ; day++) {
     const wall = day * DAY + hours * HOUR + minutes * MINUTE;
-    // The offset just before: of a repeated time the first one counts.
+    // The offset just before: a time that autumn repeats counts once, at its first.
     const guess = wall - getOffset(timeZone, wall - getOffset(timeZone, wall - DAY) - 1);
     const at = wall - getOffset(timeZone, guess) === guess ? guess : wall - getOffset(timeZone, wall - DAY);
     if (at > after) return at;
   }
 }
 
-/** The line of a condition, with numbers that can be read in one way only. @param dollar Before amounts in USD. */
+/** A condition as a line of the grammar, with unambiguous numbers. @param dollar Stands before amounts in USD. */
 export function formatCondition(condition: Condition, dollar: "" | "$" = ""): string {
   const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
   switch (condition.kind) {
@@ -198,7 +198,7 @@ export function formatCondition(condition: Condition, dollar: "" | "$" = ""): st
   }
 }
 
-/** What an alert waits for, with its units. */
+/** A condition as a sentence, with its units. */
 export function describe(condition: Condition): string {
   switch (condition.kind) {
     case "price":
@@ -218,7 +218,7 @@ export function describe(condition: Condition): string {
   }
 }
 
-/** What an observation that has fired an alert says. */
+/** The sentence of an observation that has fired an alert. */
 export function describeObservation(
   condition: Condition,
   { value, observedAt, source }: Observation,

@@ -89,11 +89,11 @@ const propose: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { userId, text: words, condition, once, until }, { caller }) => {
     if ((words === undefined) === (condition === undefined))
-      throw new AppError("invalid_request", "Send text, or a condition: one of the two");
+      throw new AppError("invalid_request", "Send either text or a condition");
     const ends = until === undefined ? {} : { until: Date.parse(until) };
     if (ends.until !== undefined && ends.until <= Date.now())
-      throw new AppError("invalid_request", "until must be later than now");
-    // What reads words and asks for prices is loaded when it is needed.
+      throw new AppError("invalid_request", "until is in the past: name a later moment");
+    // The reader of words, with its providers, is loaded on demand.
     const work = async () => {
       const { proposeAlert } = await import("./service");
       const proposalInput = condition === undefined ? { text: words ?? "" } : { condition };
@@ -128,7 +128,7 @@ const list: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** An endpoint that changes one alert. */
+/** Defines an endpoint that changes one alert. */
 const defineAlertChange = (
   path: "/alerts/confirm" | "/alerts/off",
   texts: Record<"summary" | "description", string>,
@@ -140,8 +140,8 @@ const defineAlertChange = (
     methods: ["POST"],
     path,
     errors: {
-      not_found: "This user has no such alert.",
-      conflict: "The user has as many active alerts as allowed, or the alert is off.",
+      not_found: "This user has no alert of this id.",
+      conflict: "The user has the most active alerts that are allowed, or the alert is off.",
     },
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: requiredText(64).describe("The `alertId` from an earlier answer.") }),
@@ -154,7 +154,7 @@ const accept = defineAlertChange(
   {
     summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days if nobody has signed in for the `userId`: a card says so then. A signed-in user may have 20 active alerts, others 5.",
+      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days for a `userId` without a login: a card says so then. A `userId` with a login may have 20 active alerts, others 5.",
   },
   (ctx, input) => ctx.runMutation(internal.alerts.model.accept, input),
 );

@@ -6,20 +6,17 @@ import { DAY, HOUR, MINUTE } from "../lib/time";
 import { CLOCK, isReached, isEvent, parseSubject, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";
 
-/**
- * What the service has observed of a subject: stored prices, facts and measured movements, in the order in which it
- * learned of them.
- */
+/** The observations of a subject: stored prices, facts and measured movements, in the order in which they were stored. */
 
 /** An observation is the latest for an hour; an hour has at most this many samples, at least a minute apart. */
 const HOUR_ROWS = 62;
 /** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
 const EARLIER_ROWS = 10_000;
 const PERPETUALS = toCollectionKey({ collector: "perpetuals", subject: "" });
-/** The direction, as the alerts of whales name it. */
+/** The directions as whale alerts name them. */
 const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
-/** Observations, earliest first; up to `at` (epoch ms) all are included, and after it there may be `more`. */
+/** Observations, earliest first: all of them up to `at` (epoch ms), and whether there are `more` after it. */
 export type ObservationPage = { observations: Observation[]; at: number; more: boolean };
 
 /** The observations of a subject after a moment (epoch ms), from `limit` rows at most. */
@@ -56,7 +53,7 @@ export async function listObservationsAfter(
           q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]).gt("detectedAt", after),
         )
         .take(limit);
-      // Rows that were found together are compared together, because the next rows may be of the same moment.
+      // A page never ends within a moment: the next page begins after it, and would miss its other rows.
       const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
       const whole = rows.filter(({ detectedAt }) => detectedAt < end);
       const taken = whole.length === 0 ? rows : whole;
@@ -73,12 +70,13 @@ export async function listObservationsAfter(
 const removeMissing = (values: readonly (Observation | null)[]): Observation[] =>
   values.filter((one) => one !== null);
 
-/** The latest observation that was known at a moment (epoch ms), at most an hour old; `null` if there is none. */
+/** The latest observation that was stored by a moment (epoch ms), at most an hour old; `null` if there is none. */
 export async function findLastObservation(
   ctx: QueryCtx,
   text: string,
   until: number,
 ): Promise<Observation | null> {
+  // A movement is an event, not a state.
   if (isEvent(text)) return null;
   const { observations } = await listObservationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
   return observations.findLast(({ at }) => at <= until) ?? null;
@@ -114,7 +112,7 @@ async function computeChanges(
   const [first, last] = [rows[0], rows.at(-1)];
   if (first === undefined || last === undefined) return [];
   const windowMs = windowHours * HOUR;
-  // For the days before somebody asked for a coin only hourly closes are kept: near enough for a change over several hours.
+  // The days before a coin's first alert have hourly closes only: near enough for a change over several hours.
   const slackMs = (windowHours < 4 ? 30 : 60) * MINUTE;
   const range = {
     after: first.takenAt - windowMs - slackMs - 1,
@@ -156,7 +154,7 @@ const MOST_DRAWN = 12_000;
 /** If values are nearer to one another than this, only the last one is drawn. */
 const DRAWN_EVERY_MS = HOUR / 2;
 
-/** What an alert's picture shows: its values over a week, where they cross the level, and the level. */
+/** The content of an alert's picture: its values over a week, the level, and where they cross it. */
 const vDrawn = v.object({
   condition: vCondition,
   level: v.number(),

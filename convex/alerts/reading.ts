@@ -31,9 +31,8 @@ import type { Condition } from "./tables";
 
 /**
  * From a person's words in any language to a condition. A line of canonical English has one of five forms, each read as a
- * whole or not at all. Somebody who knows the forms writes one directly; a model restates other words as such a line, and
- * its numbers and coin have to be those of the words. Whatever else the model may get wrong stands on the card that the
- * person confirms.
+ * whole or not at all. A person may write such a line directly; a model restates other words as one, and its numbers and
+ * coin have to occur in the words. Any other mistake of the model is visible on the card that the person confirms.
  */
 
 const MAX_USD = 1e12;
@@ -86,7 +85,7 @@ export const conditionShape = z.discriminatedUnion("kind", [price, change, fundi
 
 const NUMBER = String.raw`\$?(?<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?)(?<multiple>[kmb])?`;
 const HOURS = String.raw`(?: (?:in|per) (?:(?<count>\d{1,4}) ?)?(?<unit>h|hours?|d|days?))?`;
-/** Every form but the digest's; what no condition allows is refused by its shape. */
+/** Every form but the digest's; the condition's shape has the bounds. */
 const LINE = new RegExp(
   String.raw`^(?:(?:whale )?(?<flow>in|out)flow of )?\$?(?<token>[a-z0-9][a-z0-9.-]{0,19})(?<funding> funding)? ` +
     String.raw`(?<way>above|below|up|down|over) ${NUMBER}(?: ?(?:usd|\$|(?<percent>%)))?${HOURS}$`,
@@ -123,7 +122,7 @@ const READERS: Readonly<Record<Exclude<Kind, "digest">, (line: Line) => object |
       : { direction: flow, overUsd },
 };
 
-/** Reads words that are a line; `null` for any other words, and for conditions that are not allowed. */
+/** Reads a line of the grammar; `null` for any other words, and for a condition out of bounds. */
 export function readLine(text: string): Condition | null {
   const content = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   const { time, zone = "UTC" } = DIGEST.exec(content)?.groups ?? {};
@@ -158,11 +157,11 @@ function toLine(parts: Partial<Record<string, string>>): Line {
 const zoneNamed = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
 
 export type AlertReading =
-  /** `isRestated`: a model has read them. */
+  /** `isRestated`: a model restated the words. */
   | { kind: "read"; condition: Condition; isRestated: boolean }
-  /** They ask for an alert, but leave something open. */
+  /** The words ask for an alert, but leave something open. */
   | ({ kind: "open" } & Doubt)
-  /** They ask for no alert, or could not be read: there is no model, or it failed. */
+  /** The words ask for no alert (`none`), or no model could read them (`unread`). */
   | { kind: "none" | "unread"; say: string };
 
 /** @param facts Of the lists of the market, with the names of coins. @throws AppError `rate_limited` */
@@ -184,7 +183,7 @@ export async function readWords(
   return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
 }
 
-/** How a line differs from the words in its coin or its numbers, as a question; `null` if it does not. */
+/** A question about the difference between a line and the words, in the coin or the numbers; `null` without one. */
 export function findDifference(
   condition: Condition,
   line: string,
@@ -205,7 +204,7 @@ export function findDifference(
   const isPercent = kind === "change" || kind === "funding";
   if (!isNamed(token, text, facts))
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
-  // Digits of a name do not belong to an amount, nor does the one of “1 ETH”: 1INCH, BTC/USDT.
+  // The digits of a symbol (1INCH) are no amount, nor is the one of “1 ETH”.
   const numbersIn = (some: string) =>
     digitsIn(
       some.replace(symbol(token), "§").replace(/(?<![\w.,])1 §/, "§"),
@@ -223,14 +222,14 @@ export function findDifference(
     : "I read one number, and your words have another one: send each alert on its own, with one number.";
 }
 
-/** Thousands are grouped by commas, points, apostrophes or spaces. */
+/** A number as people write it, with commas, points, apostrophes or spaces between thousands. */
 const WRITTEN = /\d+(?:[.,'’ ]\d{3}(?!\d))*(?:[.,]\d+)?/g;
 
 /** The significant digits of each number of a text, without zeros at either end: `12万` and `120,000` have the same. */
 function digitsIn(text: string, as = significant): string[] {
   return (text.match(WRITTEN) ?? []).map(as);
 }
-/** A percentage is written as it is: no word multiplies it. */
+/** A percentage is compared exactly: no word (`12万`) multiplies it. */
 const exact = (number: string): string => String(Number(number.replace(",", ".")));
 const significant = (number: string): string =>
   trimTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
@@ -243,11 +242,11 @@ function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
   );
 }
 
-/** A symbol as a separate word: in scripts without spaces, letters stand beside it. */
+/** A symbol between characters other than Latin letters and digits: scripts without spaces write letters right beside it. */
 const symbol = (token: string): RegExp =>
   new RegExp(`(?<![A-Za-z\\d])${token.replaceAll(".", "\\.")}(?![A-Za-z\\d])`, "gi");
 
-/** The model's restatement of the words; `null` if there is no model, or if it fails. */
+/** The model's restatement of the words; `null` without a model, and after a failure. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller) {
   if (getOptional("LLM_GATEWAY_API_KEY") === undefined) return null;
   const billTo = toBillingSubject(caller);
@@ -276,7 +275,7 @@ const restatementShape = z.object({
 });
 
 export const RESTATEMENT_SCHEMA_NAME = "restatement";
-/** Marks the line with the words: one JSON string, so that nothing in it can end it. */
+/** Begins the line with the words, which are one JSON string: no text in it can end it. */
 const WORDS_MARK = "Words: ";
 
 const FORMS = listKeys(ALERT_KINDS).map((kind) => ALERT_KINDS[kind]);

@@ -25,27 +25,27 @@ import type { Alert } from "./model";
 import { readWords } from "./reading";
 import type { Condition, Observation } from "./tables";
 
-/** Reads alerts from people's words, and collects what only alerts need. */
+/** Reads alerts from people's words, and collects observations that only alerts need. */
 
 type Proposed = { alert: Alert; present: Present };
 
-/** What a person, or a program, chooses besides the condition. */
+/** The choices of a person or a program besides the condition. */
 type Choice = Pick<Alert, "userId" | "once" | "until">;
 
-/** The result of reading a person's words: a proposal, an answer to the person, or that the words ask for no alert. */
+/** The result of reading a person's words: a proposal, a question back (`open`), or no alert (`none`, `unread` without a model). */
 export type Answered =
   | { kind: "proposed"; proposed: Proposed }
   | { kind: "none" | "unread"; say: string }
   | ({ kind: "open" } & Doubt);
 
 /**
- * Reads an alert from words in any language and keeps it as a proposal. If the words leave something open, or do not
- * agree with what was read, the person is asked. For actions.
+ * Reads an alert from words in any language and stores it as a proposal. If the words leave something open, or contradict
+ * the reading, the person gets a question. For actions.
  */
 export const answerWords = withUsage(
   async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
     const content = text.toWellFormed().trim();
-    // What is longer than an endpoint takes is no wish for an alert.
+    // The endpoint takes 300 characters: a longer message asks for no alert.
     if (content.length > 300) return { kind: "none", say: HOW_TO_SAY };
     const reading = await readWords(ctx, content, caller, await readListFacts(ctx, DAY));
     if (reading.kind !== "read") return reading;
@@ -62,7 +62,7 @@ export const answerWords = withUsage(
 
 type AlertAnswer = { text: string } | { condition: Condition };
 
-/** The same for programs, which send words or a condition. @throws AppError `invalid_request`, with advice on what to say. */
+/** The same for programs, which send words or a condition. @throws AppError `invalid_request` that says what to send instead. */
 export const proposeAlert = withUsage(
   async (ctx, caller: Caller, choice: Choice, request: AlertAnswer): Promise<Proposed> => {
     if ("condition" in request) {
@@ -81,7 +81,7 @@ export const proposeAlert = withUsage(
   },
 );
 
-/** What a condition is compared with now. @throws AppError `invalid_request` for a coin without a price. */
+/** The present value of a condition's subject. @throws AppError `invalid_request` for a coin without a price. */
 async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present> {
   if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
   if (condition.kind === "digest") return { latest: null, holds: false };
@@ -94,10 +94,10 @@ async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present
   return { latest, holds: latest !== null && isReached(watch, latest.value) };
 }
 
-/** Nobody waits for a price that is this many times another one, or almost nobody. */
+/** A level this many times above or below the current price is probably a typo. */
 const FAR = 5;
 
-/** Asks about a level that a model has read and that is reached already, or very far away. */
+/** A question about a level of a model's reading that is reached already, or very far away. */
 function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt | null {
   if (condition.kind !== "price" || latest === null) return null;
   const { token, direction, levelUsd } = condition;
@@ -109,10 +109,10 @@ function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt |
   return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
 }
 
-/** Digits in threes behind a point, which some people write between thousands. */
+/** A point before three digits: a decimal point in English, a separator of thousands in German. */
 const DOTTED = /(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)/;
 
-/** Asks about a level that may have been meant a thousand times as high, unless it is near the price as it was read. */
+/** A question about a level that may mean a thousand times as much, unless the level as read is near the price. */
 function doubtByThousands(condition: Condition, words: string, { latest }: Present): Doubt | null {
   if (condition.kind !== "price" || !DOTTED.test(words)) return null;
   const { levelUsd } = condition;
@@ -122,12 +122,12 @@ function doubtByThousands(condition: Condition, words: string, { latest }: Prese
 }
 
 const LIST = { collector: "markets", subject: "" } as const;
-/** A week, which is the longest time that a change may cover, and the hour in which it begins. */
+/** The week of an alert's picture, the longest window of a change before it, and the hour in which that begins. */
 const EARLIER_MS = 14 * DAY + HOUR;
-/** If a coin has been known for this long, no earlier prices are asked for. */
+/** A coin with samples of this age needs no earlier prices. */
 const KNOWN_MS = 7 * DAY;
 
-/** The facts of the largest coins, as old as they may be. */
+/** The facts of the largest coins, none older than `freshMs`. */
 async function readListFacts(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   if (freshMs < DAY) await collectFacts(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
   const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: getRoundedNow() };
@@ -139,7 +139,7 @@ const createPriceFilter =
   ({ subject, kind }: Fact): boolean =>
     subject === token && kind === "price";
 
-/** Takes a sample of each of these coins: from the list of coins, which is one answer for all, otherwise from an exchange. */
+/** Takes a sample of each coin: from the list of the largest coins, which is one call for all, otherwise from an exchange. */
 async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await readListFacts(ctx, 4 * MINUTE);
   for (const token of tokens) {
@@ -161,15 +161,15 @@ async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<v
 }
 
 /**
- * Makes sure that a coin's price is known now and for the two weeks before, as far as an exchange has it.
- * @throws AppError `invalid_request` for a coin that is none of the largest: each is asked for every few minutes.
+ * Fetches a coin's price now and its prices of the two weeks before, as far as an exchange has them.
+ * @throws AppError `invalid_request` for a coin outside the list of the largest: each costs a call every few minutes.
  */
 async function learn(ctx: ActionCtx, token: string): Promise<void> {
   if (!isAlwaysSampled(token)) {
     await sampleCoins(ctx, [token]);
-    const what = `Alerts on prices are of the 100 largest coins, and ${token} is none of them just now`;
+    const refusal = `${token} is not among the 100 largest coins, and prices have alerts for those only: choose another coin`;
     if (!(await readListFacts(ctx, DAY)).some(createPriceFilter(token)))
-      throw new AppError("invalid_request", what);
+      throw new AppError("invalid_request", refusal);
   }
   const now = Date.now();
   const first: number | null = await ctx.runQuery(internal.market.samples.getFirstSampleTime, { token });
@@ -182,7 +182,7 @@ async function learn(ctx: ActionCtx, token: string): Promise<void> {
   await ctx.runMutation(internal.market.samples.storeEarlier, earlier);
 }
 
-/** What no source has stays unknown; the alert works without it. */
+/** `null` for a price that no source has: the alert works without it. */
 async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   try {
     return await answer;
@@ -192,12 +192,12 @@ async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   }
 }
 
-/** Collects what only alerts need, and compares it. One answer has the rates of all coins, and one their prices. */
+/** Collects observations that only alerts need, and compares them. One call has the rates of all coins, another their prices. */
 export const observe = defineProviderAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
   const observed = subjects.map(parseSubject);
   const listDemanding = (what: "prices" | "rates") =>
     observed.filter(({ kind }) => ALERT_KINDS[kind].demand?.of === what);
-  // A failure is noted where facts are collected; the next tick asks again.
+  // The collector logs a failure; the next tick tries again.
   if (listDemanding("rates").length > 0)
     await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
   const coins = listDemanding("prices").map(({ token }) => token);

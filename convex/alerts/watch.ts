@@ -29,15 +29,15 @@ import { findLastObservation, listObservationsAfter } from "./observations";
 import { vObservation, type Observation } from "./tables";
 
 /**
- * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject
- * that somebody has an alert on. A comparison reads only the alerts whose levels an observation has crossed.
+ * Compares new observations with the alerts on their subjects. The tick reads a row or two for each subject with an active
+ * alert; a comparison reads only the alerts whose levels an observation has crossed.
  */
 
-/** How many alerts may fire in one transaction: each is a card, a firing and posts. */
+/** Alerts that fire in one transaction: each writes a card, a firing and posts to webhooks. */
 const BATCH = 50;
-/** How many observations of one subject are compared in one transaction. */
+/** Observations of one subject that are compared in one transaction. */
 const OBSERVATIONS = 20;
-/** A digest that would be later than this is left out, because the next one is near. */
+/** A digest that is later than this is skipped. */
 const LATEST_MS = HOUR;
 
 /** For the cron, every minute. */
@@ -53,7 +53,7 @@ export const checkAlerts = defineMutation({}, async (ctx) => {
     if (cursor === null) continue;
     const { kind, token } = parseSubject(subject);
     const { demand } = ALERT_KINDS[kind];
-    // A row of rates is large, and comes when somebody asks for it.
+    // Rates stand in large rows, and only `observe` has them collected: the cursor tells enough.
     const { at } = demand?.of === "rates" ? cursor : await listObservationsAfter(ctx, subject, cursor.at, 1);
     const comesAlone = demand === null || (demand.of === "prices" && isAlwaysSampled(token));
     if (at > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
@@ -63,7 +63,7 @@ export const checkAlerts = defineMutation({}, async (ctx) => {
   await endExpired(ctx, now);
 });
 
-/** Each subject with an active alert, with one read for each. */
+/** The subjects of active alerts, one read each. */
 async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
   const subjects: string[] = [];
   for (let last = ""; ;) {
@@ -78,7 +78,7 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
   }
 }
 
-/** Ends the alerts whose time is over, and says so: nobody gets messages for ever about what they have forgotten. */
+/** Ends expired alerts, each with a card: an alert that its user has forgotten does not send messages for ever. */
 async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
   const due = await ctx.db
     .query("alerts")
@@ -92,8 +92,8 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
 }
 
 /**
- * Compares the new observations of a subject with its alerts, in their order, and lets those fire whose level was
- * crossed. Doing it twice fires nothing twice, because an alert that has fired is quiet.
+ * Compares the new observations of a subject with its alerts, in their order, and fires the alerts whose level was crossed.
+ * Idempotent: an alert that has fired is quiet.
  */
 export const compare = defineMutation({ subject: v.string() }, async (ctx, { subject }) => {
   const cursor = await findCursor(ctx, subject);
@@ -113,7 +113,7 @@ export const compare = defineMutation({ subject: v.string() }, async (ctx, { sub
   if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
 });
 
-/** The alerts whose level the last observation was not beyond, and this one is; `null` if there can be none. */
+/** The alerts whose level lies between the last observation and this one; `null` if there can be none. */
 function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
   const isNew = isEvent(subject);
   if (!isNew && (last === null || last.value === value)) return null;
@@ -128,7 +128,7 @@ function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last:
   });
 }
 
-/** Fires the alerts that an observation has crossed and that are not quiet, page after page. */
+/** Fires the alerts that an observation has crossed, except for quiet ones, page after page. */
 export const fireAlerts = defineMutation(
   {
     subject: v.string(),
@@ -206,7 +206,7 @@ async function getMove(ctx: QueryCtx, subject: string, one: Observation): Promis
   return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
-/** Sends the digests whose time has come, each once, and says when the next one is due. */
+/** Sends the digests that are due, each once, and sets the time of the next. */
 export const sendDigests = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const due = await ctx.db

@@ -11,14 +11,14 @@ import { PRINTABLE } from "../platform/records";
  * the one list of commands, in its order.
  */
 
-/** Who wrote to the bot, and where. */
+/** The author of a message to the bot, and its chat. */
 const vSender = v.object({
   chatId: v.string(),
   /** The topic in the chat. */
   threadId: v.optional(v.number()),
-  /** A chat of the sender with the bot alone. */
+  /** Whether it is a private chat of the sender with the bot. */
   alone: v.boolean(),
-  /** The messenger's id of the account; of the group or channel for which somebody speaks. */
+  /** The messenger's id of the account; of the group or channel for an admin who writes in its name. */
   messengerId: v.string(),
   messengerUsername: v.optional(v.string()),
 });
@@ -30,11 +30,11 @@ export const vMessage = v.object({
   sender: vSender,
   /** "" for a picture or a recording without words. */
   text: v.string(),
-  /** Forwarded words of somebody else. */
+  /** Whether the message was forwarded: then its author may be somebody else. */
   forwarded: v.boolean(),
-  /** In a group: the bot to which the words are said, lower case without the @; "" for this one, to which they reply. */
+  /** In a group: the addressed bot, lower case without the @; "" for a reply to this bot. */
   to: v.optional(v.string()),
-  /** The message below which a button was tapped. */
+  /** The message of the tapped button. */
   tapped: v.optional(v.object({ messageId: v.number(), isPicture: v.boolean() })),
 });
 export type BotMessage = Infer<typeof vMessage>;
@@ -42,7 +42,7 @@ export type BotMessage = Infer<typeof vMessage>;
 export type ParsedCommand = {
   /** Lower case, without the slash. */
   name: string;
-  /** The bot it names, lower case without the @; `null` when it names none. */
+  /** The bot of its mention, lower case without the @; `null` without one. */
   to: string | null;
   /** The rest, trimmed; "" if there is none. */
   argument: string;
@@ -62,7 +62,7 @@ const LOOKALIKES: Readonly<Record<string, string>> = {
   ᴢ: "z",
 };
 
-/** Whether a word is meant to stop everything, however it is spelled: a freeze can be ended, and a late one cannot help. */
+/** Whether a word means freeze, in any spelling: a needless freeze can be ended, and a late one is worthless. */
 function isFreeze(word: string): boolean {
   const letters = Array.from(
     word
@@ -85,22 +85,22 @@ export function parseCommand(text: string): ParsedCommand | null {
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }
 
-/** A code as it stands in a link to the bot, whose other words (a campaign's, say) say nothing. */
+/** A link code in a link to the bot. Any other payload, such as a campaign's name, is ignored. */
 const CODE = new RegExp(`^[2-9A-HJ-NP-Z]{${CODE_LENGTH}}$`, "i");
 
-/** Whether a command carries what may be a link code. */
+/** Whether a command has an argument that may be a link code. */
 export function hasCode({ name, argument }: ParsedCommand): boolean {
   return name === "start" ? CODE.test(argument) : name === "connect" && argument !== "";
 }
 
 const LONGEST_NAME = 60;
 
-/** What somebody has named, without quotation marks around it and the end of a sentence behind it. */
+/** A name without the quotation marks around it and the end of a sentence behind it. */
 export function bareName(words: string): string {
   return trimTrailing(words.replace(/^[\s"'“”„«»‘’‚]+/, ""), " \n\t\"'“”«»‘’.,;:!?");
 }
 
-/** A token's symbol or name; empty if none is named, `null` if the words can be neither. */
+/** The token of an argument, by its symbol or name; "" without an argument, `null` for words that can be neither. */
 export function parseFocus(words: string): string | null {
   const argument = bareName(words);
   if (argument === "") return "";
@@ -110,14 +110,14 @@ export function parseFocus(words: string): string | null {
 }
 
 /**
- * Who may use it where. `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `own`: there, by the
- * linked user or else by the account itself, which has alerts without any other. `linked`: there, and by a linked user.
+ * The chats and users of a command. `anywhere`: every chat, every user. `alone`: private chats. `own`: private chats, for
+ * the linked user or else for the account itself, which may have alerts. `linked`: private chats of linked users.
  */
 type Access = "anywhere" | "alone" | "own" | "linked";
 
 /**
- * `inPlace`: the answer to a tap replaces the message with the button. `hidden`: for buttons, neither help nor menu names
- * it. `binds`: it commits its sender to something, so a forwarded message cannot do it.
+ * `inPlace`: the answer to a tap replaces the message of the button. `hidden`: only for buttons, and in neither help nor
+ * menu. `binds`: it commits its sender, so a forwarded message cannot give it.
  */
 type Trait = "inPlace" | "hidden" | "binds";
 
@@ -220,8 +220,8 @@ const ROWS = {
   ),
   unlink: command("mutation", "", "alone", "Unlink this account"),
   own: command("receipt", "CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
-  approve: command("mutation", "", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
-  refuse: command("mutation", "", "linked", "Answer what you were asked", "inPlace", "hidden", "binds"),
+  approve: command("mutation", "", "linked", "Approve an order of yours", "inPlace", "hidden", "binds"),
+  refuse: command("mutation", "", "linked", "Refuse an order of yours", "inPlace", "hidden", "binds"),
   help: command("mutation", "", "anywhere", "What I can do"),
 };
 
@@ -244,10 +244,10 @@ export function isAnsweredBy<By extends Runner>(by: By, name: CommandName): name
   return ROWS[name].by === by;
 }
 
-/** The commands that help and menu name. */
+/** The commands in help and menu. */
 export const menu = commands.filter(({ traits }) => !traits.includes("hidden"));
 
-/** What the bot can do, after an introduction: one line each, those for everybody first. */
+/** The help: a line for each command after an introduction, those for everybody first. */
 export function buildHelp(introduction?: string): Paragraph[] {
   const isOwn = ({ access }: BotCommand) => access === "linked" || access === "alone";
   const lines = (some: readonly BotCommand[]) =>

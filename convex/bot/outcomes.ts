@@ -8,23 +8,23 @@ import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
 import { buildNotice, UNCONFIRMED } from "./cards";
 import { findCommand, parseCommand, type BotMessage, type Sender } from "./commands";
 
-/** What a handler of a command is given, what it returns, and how that is sent. */
+/** The request of a command's handler, its outcome, and the delivery of the answer. */
 
 /** A command as it was sent. */
 export type CommandRequest = {
   updateId: number;
   sender: Sender;
-  /** The user the sender's account is linked to, or else, for alerts, the account itself; "" for neither. */
+  /** The user of the sender's linked account, or else, for alerts, the account itself; "" for neither. */
   userId: string;
-  /** What followed the command, trimmed; "" for nothing. */
+  /** The text behind the command, trimmed; "" for nothing. */
   argument: string;
-  /** Whether a button sent it: some things are done by a tap only, and not by typed words. */
+  /** Whether a button sent it: some changes need a tap, and typed words are not enough. */
   isTap: boolean;
   /** Epoch ms. */
   now: number;
 };
 
-/** What is answered: nothing, if there are no paragraphs. */
+/** The answer to a command; no paragraphs for no answer. */
 export const vCommandOutcome = v.object({
   answer: v.array(v.array(vSpan)),
   buttons: v.optional(vButtons),
@@ -37,7 +37,7 @@ export type CommandOutcome = {
   picture?: Picture | undefined;
 };
 
-/** Words alone. */
+/** An answer of words alone. */
 export function reply(...words: Paragraph): CommandOutcome {
   return { answer: buildNotice(...words) };
 }
@@ -46,7 +46,7 @@ export function askWhichToken(command: string): CommandOutcome {
   return reply("Name one token by its symbol, such as ", { command }, " BTC.");
 }
 
-/** The outcome of a command; if it is refused, the reason is the answer. */
+/** The outcome of a command, or the reason of its refusal as an answer. */
 export async function answerOrReason(
   attempt: () => CommandOutcome | Promise<CommandOutcome>,
 ): Promise<CommandOutcome> {
@@ -60,8 +60,8 @@ export async function answerOrReason(
 }
 
 /**
- * Queues the answer to a message, once, for the chat and topic that it came from, through the bot that it was written
- * to. Some answers to a tap take the place of the message with the button.
+ * Queues the answer to a message, once, for the chat and topic of the message. Some answers to a tap replace the message of
+ * the button.
  */
 export async function putAnswer(
   ctx: MutationCtx,

@@ -104,8 +104,8 @@ function whaleReport({ seed, market }: Scene, at: number): string {
   // Figures of the period's start, so that the same transfer is always reported alike.
   const coins = chance.shuffled(market.movers(period * HALF_HOUR)).slice(0, chance.whole(2, 5));
   const alerts = coins.map(({ symbol: token, change24h, volume24h }) => {
-    const [alertType, direction] = change24h >= 0 ? ["cex_outflow", "bullish"] : ["cex_inflow", "bearish"];
-    const alertType = chance.pick([alertType, "large_transfer", "smart_money"]);
+    const [kind, direction] = change24h >= 0 ? ["cex_outflow", "bullish"] : ["cex_inflow", "bearish"];
+    const alertType = chance.pick([kind, "large_transfer", "smart_money"]);
     const amount = Math.round(Math.max(volume24h, LEAST_VOLUME) * chance.between(0.003, 0.03));
     const description = `${formatDollars(amount)} of ${token} moved, on a day of ${change24h.toFixed(2)} %.`;
     const transaction = chance.between(0, 1) < 0.7 ? { txHash: `0x${chance.hex(64)}` } : {};
