@@ -299,8 +299,8 @@ export const conventions: Row[] = [
     says: "120 a minute that cost something; a refusal (429 with Retry-After) names the limit and when it is free",
     needs: ["settings"],
     check: async ({ send }) => {
-      for (let requestHeaders = 0; requestHeaders < 400; requestHeaders++) {
-        const body = JSON.stringify({ messengerId: `guess-${requestHeaders}`, linkToken: "ZZZZZZZZ" });
+      for (let attempt = 0; attempt < 400; attempt++) {
+        const body = JSON.stringify({ messengerId: `guess-${attempt}`, linkToken: "ZZZZZZZZ" });
         const answer = await send("POST", "/messenger/connect", { body });
         if (answer.status === 404) continue;
         answer.error(429);

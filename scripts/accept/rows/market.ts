@@ -104,10 +104,10 @@ export const market: Row[] = [
       const question = "Which word, and what about periwinkle coins?";
       (await post("/mcp/chat", { question, messages, userId: user })).as(chatAnswer);
       (await post("/mcp/chat", { question: "How is my wallet?", userId: user, messages: [] })).as(chatAnswer);
-      const readMarket = (await sentTo("llm")).map(({ body }) =>
+      const prompts = (await sentTo("llm")).map(({ body }) =>
         JSON.stringify(sent.safeParse(body).data ?? {}),
       );
-      const found = readMarket.some((body) => body.includes("heliotrope") && body.includes("periwinkle"));
+      const found = prompts.some((body) => body.includes("heliotrope") && body.includes("periwinkle"));
       require(found, "The question and the earlier turns did not reach the gateway");
     },
   },

@@ -81,9 +81,9 @@ export const messenger: Row[] = [
       const { walletAddress } = answer.as(z.object({ success: z.literal(true), walletAddress: z.string() }));
       const walletAnswer = await world.get("/messenger/wallet", { messengerId: one.messengerId });
       require(walletAnswer.text.includes('"confirmed":false'), walletAnswer.text);
-      const known = walletAnswer.as(linkedWallet);
-      same("userId", known.userId, userId);
-      same("walletAddress", known.walletAddress, walletAddress);
+      const wallet = walletAnswer.as(linkedWallet);
+      same("userId", wallet.userId, userId);
+      same("walletAddress", wallet.walletAddress, walletAddress);
       same(
         "address of connect",
         (await world.post("/mcp/defi/connect", { userId })).as(connected).address,
@@ -123,8 +123,8 @@ export const messenger: Row[] = [
       (await world.get("/messenger/wallet", { messengerId: one.messengerId })).error(401);
       const headers = { Authorization: "Bearer a-secret-of-the-bot-host" };
       same("status", (await world.post("/messenger/connect", { linkToken, ...one }, headers)).status, 200);
-      const known = await world.send("GET", `/messenger/wallet?messengerId=${one.messengerId}`, { headers });
-      require(known.text.includes('"confirmed":true'), known.text);
+      const answer = await world.send("GET", `/messenger/wallet?messengerId=${one.messengerId}`, { headers });
+      require(answer.text.includes('"confirmed":true'), answer.text);
     },
   },
 ];

@@ -95,8 +95,8 @@ export const payments: Row[] = [
     says: "nothing in its body is believed, a forged one only causes a read",
     needs: ["chain"],
     check: async ({ post }) => {
-      const told = (await post("/indexer/deposit", { txHash: UNKNOWN })).as(deposits);
-      same("credited", told.credited.length, 0);
+      const deposited = (await post("/indexer/deposit", { txHash: UNKNOWN })).as(deposits);
+      same("credited", deposited.credited.length, 0);
     },
   },
   {
@@ -112,13 +112,13 @@ export const payments: Row[] = [
       const read = async () => (await world.post("/indexer/deposit", { txHash })).as(deposits);
       await read();
       await createChain(world).bury();
-      let told = await read();
-      for (let attempt = 0; attempt < 100 && told.credited.length === 0; attempt++) {
+      let deposited = await read();
+      for (let attempt = 0; attempt < 100 && deposited.credited.length === 0; attempt++) {
         await world.rest();
-        told = await read();
+        deposited = await read();
       }
-      same("credits", told.credited.map(({ credits }) => credits).join(), "250");
-      same("amountUsdc", Number(told.credited[0]?.amountUsdc), 2.5);
+      same("credits", deposited.credited.map(({ credits }) => credits).join(), "250");
+      same("amountUsdc", Number(deposited.credited[0]?.amountUsdc), 2.5);
       same("credited again", (await read()).credited.length, 1);
       same("balance", balanceShape.parse(await person.query("credits/app:balance")).balance, 250);
       const page = await listOwnRows(person, "credits", creditShape);
@@ -175,8 +175,8 @@ export const payments: Row[] = [
     check: async ({ get, post, configure, socialSecret }) => {
       const hash = createHmac("sha256", socialSecret()).update("abc123").digest("base64");
       const shape = z.object({ response_token: z.string() });
-      const told = (await get("/social/mention", { crc_token: "abc123" })).as(shape);
-      same("response_token", told.response_token, `sha256=${hash}`);
+      const answer = (await get("/social/mention", { crc_token: "abc123" })).as(shape);
+      same("response_token", answer.response_token, `sha256=${hash}`);
       (await post("/social/mention", {})).error(401);
       await configure({ SOCIAL_WEBHOOK_SECRET: null });
       const error = (await post("/social/mention", {})).error(500);
@@ -189,10 +189,10 @@ export const payments: Row[] = [
     needs: ["settings"],
     check: async (world) => {
       for (const text of ["lovely weather today", "buy $10 of ETH"]) {
-        const told = (await mention(world, text)).as(
+        const mentioned = (await mention(world, text)).as(
           z.object({ success: z.literal(true), accepted: z.int() }),
         );
-        same("accepted", told.accepted, 1);
+        same("accepted", mentioned.accepted, 1);
       }
     },
   },

@@ -63,13 +63,13 @@ export const signals: Row[] = [
       }
       const texts = (await world.cards()).map(({ text }) => text).join("\n");
       for (const token of [/BTC/, /ETH/]) matches("The cards", texts, token);
-      const asked = async (userId: string) =>
+      const sendsCard = async (userId: string) =>
         (await world.get(`${PATH}/latest`, { userId })).as(latestSignals).messengerSent;
       const before = (await world.cards()).length;
-      same("messengerSent without a chat", await asked(world.fresh()), false);
+      same("messengerSent without a chat", await sendsCard(world.fresh()), false);
       same("further cards", (await world.cards()).length - before, 0);
       await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      same("messengerSent", await asked(world.user), true);
+      same("messengerSent", await sendsCard(world.user), true);
       const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
       require(mine.length > 0, "No card was sent to the user's chat");
     },
@@ -125,8 +125,8 @@ export const signals: Row[] = [
       await world.control(planProposals("BUY", { sl: 100.5 }));
       await world.advance(5 * MINUTE);
       same("signals", (await history(world)).count, 0);
-      const asked = (await world.sent("llm")).filter(({ schema }) => schema === "trading_signal");
-      require(asked.length >= 4, `The model was asked ${asked.length} times for two tokens`);
+      const prompts = (await world.sent("llm")).filter(({ schema }) => schema === "trading_signal");
+      require(prompts.length >= 4, `The model was asked ${prompts.length} times for two tokens`);
     },
   },
   {
@@ -205,8 +205,8 @@ export const signals: Row[] = [
     needs: ["standins", "time"],
     check: async (world) => {
       await world.advance(15 * MINUTE);
-      const asked = await world.sent("agent");
-      require(asked.length >= 2, `The agent API was asked ${asked.length} times: a prompt and its job`);
+      const requests = await world.sent("agent");
+      require(requests.length >= 2, `The agent API was asked ${requests.length} times: a prompt and its job`);
       const { alerts } = (await world.get("/mcp/whale-alerts")).as(whaleAlerts);
       require(alerts.length > 0, "No alert is stored");
       const texts = (await world.cards()).map((card) => card.text).filter((text) => /whale/i.test(text));
@@ -226,7 +226,7 @@ export const signals: Row[] = [
       const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
       require(mine.length > 0, "No card was sent to the user's chat");
       await world.advance(HOUR);
-      require((await world.sent("agent")).length > asked.length, "Nobody asked again an hour later");
+      require((await world.sent("agent")).length > requests.length, "No request was made an hour later");
     },
   },
   {

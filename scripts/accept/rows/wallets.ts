@@ -43,11 +43,11 @@ export const wallets: Row[] = [
       const wallet = getAddress((await world.post("/mcp/wallet/create", { userId })).as(created).address);
       await createChain(world).sendEther(wallet, ETHER / 4n);
       await createChain(world).sendUsdc(wallet, 1_500_000n);
-      const told = (await world.get("/mcp/wallet/balance", { userId })).as(balance);
-      same("address", told.address, wallet);
-      same("eth", Number(told.eth), 0.25);
-      same("usdc", Number(told.usdc), 1.5);
-      matches("network", told.network, /base/i);
+      const balances = (await world.get("/mcp/wallet/balance", { userId })).as(balance);
+      same("address", balances.address, wallet);
+      same("eth", Number(balances.eth), 0.25);
+      same("usdc", Number(balances.usdc), 1.5);
+      matches("network", balances.network, /base/i);
     },
   },
   {
@@ -99,12 +99,12 @@ export const wallets: Row[] = [
     check: async ({ post, fresh }) => {
       // A wallet of somebody's may hold money, and the order would move it.
       const userId = fresh();
-      const told = [
+      const answers = [
         await post("/mcp/defi/connect", { userId }),
         await post("/mcp/wallet/create", { userId }),
         await post("/mcp/defi/send", { userId, toAddress: nobody(), token: "ETH", amount: "1" }),
       ];
-      for (const { text } of told)
+      for (const { text } of answers)
         require(!/[0-9a-f]{64}/i.test(text) && !/privateKey|mnemonic|seed/i.test(text), text);
     },
   },
@@ -119,18 +119,19 @@ export const wallets: Row[] = [
       const connection = (await world.post("/mcp/defi/connect", { userId })).as(connected);
       same("created", `${connection.address} ${connection.existing}`, `${made} true`);
       const wallet = await createFundedWallet(world, user, { usdc: 7n * ONE_USDC });
-      const told = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
-      same("address", told.address, wallet);
+      const holdings = (await world.get("/mcp/defi/portfolio", { userId: user })).as(portfolio);
+      same("address", holdings.address, wallet);
       for (const token of TOKENS)
-        require(told.balances.some((one) => one.token === token), `${token} is missing`);
+        require(holdings.balances.some((one) => one.token === token), `${token} is missing`);
       same(
         "raw USDC",
-        told.balances.find(({ token }) => token === "USDC")?.raw,
+        holdings.balances.find(({ token }) => token === "USDC")?.raw,
         String(await createChain(world).usdcOf(wallet)),
       );
-      const sum = told.balances.reduce((total, { valueUsd }) => total + (valueUsd ?? 0), 0);
-      require(Math.abs(sum - told.totalValueUsd) < 0.02, `totalValueUsd ${told.totalValueUsd}, not ${sum}`);
-      for (const { priceUsd, priceSource } of told.balances)
+      const sum = holdings.balances.reduce((total, { valueUsd }) => total + (valueUsd ?? 0), 0);
+      require(Math.abs(sum - holdings.totalValueUsd) <
+        0.02, `totalValueUsd ${holdings.totalValueUsd}, not ${sum}`);
+      for (const { priceUsd, priceSource } of holdings.balances)
         require((priceUsd === null) === (priceSource === null), "A price without a source");
     },
   },
@@ -204,13 +205,14 @@ export const wallets: Row[] = [
     check: async (world) => {
       const wallet = await createFundedWallet(world, world.user, { ether: ETHER / 10n });
       const order = buildSwap(world.user);
-      const told = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
-      same("status", told.status, "confirmed");
-      same("sellAmount", told.sellAmount, order.amount);
+      const swapped = (await world.post("/mcp/defi/swap", order)).as(swapOrder);
+      same("status", swapped.status, "confirmed");
+      same("sellAmount", swapped.sellAmount, order.amount);
       const arrived = await createChain(world).usdcOf(wallet);
-      require(arrived >= BigInt(told.minBuyAmount), `${arrived} arrived, less than ${told.minBuyAmount}`);
-      same("approvalTxHash", told.approvalTxHash ?? null, null);
-      same("priceChecked", told.priceChecked, true);
+      require(arrived >=
+        BigInt(swapped.minBuyAmount), `${arrived} arrived, less than ${swapped.minBuyAmount}`);
+      same("approvalTxHash", swapped.approvalTxHash ?? null, null);
+      same("priceChecked", swapped.priceChecked, true);
       const quote = (await world.sent("swap")).at(-1);
       same("slippageBps", quote?.query.slippageBps, "100");
       same("chainId", quote?.query.chainId, "8453");
