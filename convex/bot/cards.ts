@@ -24,7 +24,7 @@ export const CODE_SHOWN = " A link code that was shown here is no longer valid: 
 export const FORWARDED =
   "I do not accept that from a forwarded message. If you want it, type it here yourself.";
 export const FAILED = "Something went wrong on my side. Please try again in a few minutes.";
-export const LATE = "This takes too long just now. Please try again in a few minutes.";
+export const TAKES_TOO_LONG = "This takes too long just now. Please try again in a few minutes.";
 export const FLOOD = "Too many messages at once. Wait a minute, then ask again.";
 export const TOO_MANY_CODES = "Too many codes were tried. Wait a minute, then try again.";
 export const ALREADY_LINKED: Paragraph = [

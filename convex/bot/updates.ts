@@ -19,7 +19,7 @@ import {
 import { moveChat } from "../messenger/outbox";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
-import { CODE_SHOWN, FAILED, FLOOD, LATE, buildNotice, PRIVATE_ONLY } from "./cards";
+import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, buildNotice, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
   isAnsweredBy,
@@ -193,7 +193,7 @@ export const wait = defineMutation({ ...vMessage.fields, job: vJob }, async (ctx
     return;
   }
   await completeWork(ctx, job);
-  await putAnswer(ctx, message, { answer: buildNotice(LATE) });
+  await putAnswer(ctx, message, { answer: buildNotice(TAKES_TOO_LONG) });
 });
 
 /** Apologises after the last attempt. */

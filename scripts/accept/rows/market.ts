@@ -37,9 +37,9 @@ export const market: Row[] = [
     says: "the gateway's answer is asked for at most every 10 minutes and kept; figures come from the sources, renewed each minute; fetchedAt is ISO 8601 UTC",
     needs: ["standins", "time"],
     check: async ({ get, sent: sentTo, advance, now }) => {
-      const readMarket = async () =>
+      const countRequests = async () =>
         (await sentTo("llm")).filter(({ body }) => JSON.stringify(body).includes("market_snapshot")).length;
-      const before = await readMarket();
+      const before = await countRequests();
       for (let minute = 0; minute < 9; minute += 2) {
         await get("/mcp/market");
         await advance(1_000);
@@ -48,7 +48,7 @@ export const market: Row[] = [
         require(age <= 2 * MINUTE, `It is ${age} ms old`);
         await advance(2 * MINUTE);
       }
-      const times = (await readMarket()) - before;
+      const times = (await countRequests()) - before;
       require(times <= 1, `The gateway was asked ${times} times in 9 minutes`);
     },
   },
