@@ -7,7 +7,8 @@ import { command, Misuse } from "../command";
 import { dim, green, red } from "../terminal";
 import { contract } from "./contract";
 import { checkRow, Skipped, type Outcome } from "./row";
-import { createService, overHttp, type Service } from "./service";
+import { createService, overHttp } from "./service";
+import { type Service } from "./world";
 import type { Need, World } from "./world";
 
 /**

@@ -1,30 +1,12 @@
 import * as z from "zod";
 import { Differs, require } from "./row";
+import type { Answer, Service } from "./world";
 
 /** The service as a plain HTTP client sees it. */
 
 const TIMEOUT_MS = 60_000;
 /** Longer texts are cut in the report. */
 const SHOWN = 160;
-
-type Answer = {
-  status: number;
-  headers: Headers;
-  /** The answer's text, unchanged. */
-  text: string;
-  /** The body in a shape. @throws Differs for another status or shape. */
-  as: <Shape extends z.ZodType>(shape: Shape, status?: number) => z.output<Shape>;
-  /** The body as the contract's error. @throws Differs for another status or form. */
-  error: (...statuses: readonly number[]) => string;
-};
-
-type Body = Readonly<Record<string, unknown>>;
-
-export type Service = {
-  get: (path: string, query?: Readonly<Record<string, string>>) => Promise<Answer>;
-  post: (path: string, body: Body, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
-  send: (method: string, path: string, init?: RequestInit) => Promise<Answer>;
-};
 
 const errorShape = z.looseObject({ error: z.string().min(1) });
 

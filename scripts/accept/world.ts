@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import type { Service } from "./service";
+import type * as z from "zod";
 
 /** The world of a row: the service over HTTP, and its surroundings where they exist. */
 
@@ -64,3 +64,24 @@ export type World = Service & {
 export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
+
+/** One answer of the service, with its readers. */
+export type Answer = {
+  status: number;
+  headers: Headers;
+  /** The answer's text, unchanged. */
+  text: string;
+  /** The body in a shape. @throws Differs for another status or shape. */
+  as: <Shape extends z.ZodType>(shape: Shape, status?: number) => z.output<Shape>;
+  /** The body as the contract's error. @throws Differs for another status or form. */
+  error: (...statuses: readonly number[]) => string;
+};
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** The service as a plain HTTP client sees it. */
+export type Service = {
+  get: (path: string, query?: Readonly<Record<string, string>>) => Promise<Answer>;
+  post: (path: string, body: Body, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
+  send: (method: string, path: string, init?: RequestInit) => Promise<Answer>;
+};

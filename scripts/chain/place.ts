@@ -29,7 +29,8 @@ const CONSTRUCTOR_GAS = toHex(1_000_000);
 function placements(faucet: Address): Placement[] {
   const ofAddress = (address: Address) => encodeAbiParameters([{ type: "address" }], [address]);
   const feed = (address: Address, decimals: number, label: string): Placement => ({
-    ...{ contract: "Feed", address },
+    contract: "Feed",
+    address,
     args: encodeAbiParameters(
       [{ type: "uint8" }, { type: "bytes32" }],
       [decimals, stringToHex(label, { size: 32 })],

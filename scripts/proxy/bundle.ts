@@ -7,7 +7,7 @@ import { endpoints } from "../../convex/endpoints";
 import { WALLET_TOKENS } from "../../convex/wallets/tokens";
 import { aboutShape, TITLE, type About } from "./kit";
 import { inputSchema, outputSchema } from "./schemas";
-import type { BuiltIn } from "./server";
+import type { BuiltIn } from "./tools";
 import { INSTRUCTIONS, tools, type Tool } from "./tools";
 
 /**
@@ -19,10 +19,18 @@ export async function bundle(outfile: string): Promise<{ about: About; builtIn: 
   const about = await toJson("package.json", aboutShape);
   const decimals = Object.entries(WALLET_TOKENS).map(([symbol, token]) => [symbol, token.decimals] as const);
   const builtIn: BuiltIn = {
-    ...{ name: about.name, version: about.version, title: TITLE, serviceUrl: root.config.serviceUrl },
-    ...{ instructions: INSTRUCTIONS, listing: { tools: tools.map(listTool) } },
+    name: about.name,
+    version: about.version,
+    title: TITLE,
+    serviceUrl: root.config.serviceUrl,
+    instructions: INSTRUCTIONS,
+    listing: { tools: tools.map(listTool) },
     calls: tools.map(({ name, title, method, path, repeats, list }) => ({
-      ...{ name, title, method, path, repeats },
+      name,
+      title,
+      method,
+      path,
+      repeats,
       ...(list === undefined ? {} : { list }),
     })),
     decimals: Object.fromEntries(decimals),
@@ -57,7 +65,9 @@ function listTool(tool: Tool): ListToolsResult["tools"][number] {
   if (found === undefined) throw new Error(`${name}: the service has no ${method} ${path}`);
   const changes = { destructiveHint: destructive, idempotentHint: repeats === "freely" };
   return {
-    ...{ name, title, description },
+    name,
+    title,
+    description,
     annotations: { title, readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open },
     inputSchema: inputSchema(found.input),
     outputSchema: outputSchema(found.returns),

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { hasKeyRequest, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import type { BuiltIn } from "./server";
+import type { BuiltIn } from "./tools";
 import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
 import { isObject, formatObject } from "./text";

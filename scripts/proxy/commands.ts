@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { command, Misuse } from "../command";
 import { getServiceUrl } from "./address";
-import type { BuiltIn } from "./server";
+import type { BuiltIn } from "./tools";
 
 /** The commands for people, in contrast to calls by a client. */
 

@@ -1,6 +1,6 @@
 import { strToU8, zipSync } from "fflate";
 import * as z from "zod";
-import type { BuiltIn } from "./server";
+import type { BuiltIn } from "./tools";
 
 /**
  * Describes the proxy for the places where clients look for servers. The forms are those of the public documents:

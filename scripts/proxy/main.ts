@@ -1,7 +1,8 @@
 import { OperatorError } from "../command";
 import { getServiceUrl } from "./address";
 import { run } from "./commands";
-import { serve, type BuiltIn } from "./server";
+import { serve } from "./server";
+import type { BuiltIn } from "./tools";
 
 /** The stdio proxy for AI clients. Standard output belongs to the protocol alone; with words it is a command. */
 

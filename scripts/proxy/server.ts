@@ -4,31 +4,17 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   Server,
-  type ListToolsResult,
   type ProgressNotification,
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { callTool } from "./calls";
 import { parseJson } from "../json";
-import type { Called } from "./tools";
+import type { BuiltIn } from "./tools";
 
 type ProgressToken = string | number;
 type Notify = (notification: ProgressNotification) => Promise<void>;
 
 /** The official server on stdin and stdout, in both eras of the protocol. */
-
-/** What the bundle knows beforehand. */
-export type BuiltIn = {
-  name: string;
-  version: string;
-  title: string;
-  serviceUrl: string;
-  instructions: string;
-  listing: ListToolsResult;
-  calls: readonly Called[];
-  /** The decimals of tokens, by their symbols. */
-  decimals: Readonly<Record<string, number>>;
-};
 
 export function serve(builtIn: BuiltIn, serviceUrl: string): void {
   const { name, version, title, instructions, listing, calls } = builtIn;

@@ -4,7 +4,7 @@ import {
   formatPercent,
   formatSignedPercent,
 } from "../../convex/lib/text/numbers";
-import type { BuiltIn } from "./server";
+import type { BuiltIn } from "./tools";
 import type { Body } from "./service";
 
 /**

@@ -1,3 +1,4 @@
+import type { ListToolsResult } from "@modelcontextprotocol/server";
 import type { List } from "./rows";
 
 /** The 19 tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
@@ -15,6 +16,19 @@ export type Called = {
   repeats: "freely" | "again" | "keyed" | "ordered";
   /** The list in its answer, if that may be long. */
   list?: List;
+};
+
+/** What the bundle knows beforehand. */
+export type BuiltIn = {
+  name: string;
+  version: string;
+  title: string;
+  serviceUrl: string;
+  instructions: string;
+  listing: ListToolsResult;
+  calls: readonly Called[];
+  /** The decimals of tokens, by their symbols. */
+  decimals: Readonly<Record<string, number>>;
 };
 
 export type Tool = Called & {

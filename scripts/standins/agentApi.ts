@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { parseJson } from "../json";
-import type { Fault, Standin } from "./faults";
+import type { Fault, Standin } from "./standin";
 import { sendJson, type Call } from "./http";
 import type { Scene } from "./market";
 import { hash, random } from "./random";

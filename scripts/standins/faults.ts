@@ -5,45 +5,10 @@ import * as z from "zod";
 import { ConnectionLost } from "../sockets";
 import { sendJson, type Call } from "./http";
 import { SOURCES } from "./sources";
+import { faultShape, type Fault, type Standin } from "./standin";
 
 export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", ...SOURCES] as const;
 export type Provider = (typeof PROVIDERS)[number];
-
-const limits = {
-  /** How many requests the fault applies to; all until cleared when absent. */
-  times: z.int().positive().optional(),
-  /** Gateway only: apply only to requests with this schema name, or to prose with "chat". */
-  schema: z.string().min(1).optional(),
-  /** Apply only to requests whose path has this in it. */
-  path: z.string().min(1).optional(),
-};
-
-const faultShape = z.discriminatedUnion("mode", [
-  /** The request is refused and has no effect. `body` replaces the provider's usual error body. */
-  z.strictObject({
-    mode: z.literal("status"),
-    status: z.int().min(400).max(599),
-    retryAfter: z.number().nonnegative().optional(),
-    body: z.unknown().optional(),
-    ...limits,
-  }),
-  /** The right answer after `ms`; without `ms`, no answer and no effect until the caller gives up. */
-  z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative().optional(), ...limits }),
-  /** The request takes effect; the answer has status 200 and is `text`, or words of a proxy. */
-  z.strictObject({ mode: z.literal("garbage"), text: z.string().optional(), ...limits }),
-  /** The request takes effect; the connection is lost before the answer, or `half` way through it. */
-  z.strictObject({ mode: z.literal("drop"), half: z.boolean().optional(), ...limits }),
-  /** No fault: the text of the model, or the result of the agent's job; `null` for an empty answer. */
-  z.strictObject({ mode: z.literal("reply"), content: z.string().nullable(), ...limits }),
-]);
-
-export type Fault = z.infer<typeof faultShape>;
-
-/** A provider's stand-in: its answers, and the provider's own body of a refusal. */
-export type Standin = {
-  handle: (call: Call, fault?: Fault) => Response | Promise<Response>;
-  error: (status: number, reason: string, retryAfter?: number) => unknown;
-};
 
 const WRITERS: readonly Provider[] = ["llm", "sentiment", "agent"];
 

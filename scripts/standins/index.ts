@@ -7,15 +7,8 @@ import * as z from "zod";
 import { parseJson } from "../json";
 import { findForeignOrigin } from "../sockets";
 import { createAgentApi } from "./agentApi";
-import {
-  answerWith,
-  control,
-  createFaults,
-  PROVIDERS,
-  type Fault,
-  type Provider,
-  type Standin,
-} from "./faults";
+import { answerWith, control, createFaults, PROVIDERS, type Provider } from "./faults";
+import { type Fault, type Standin } from "./standin";
 import { sendJson, findProblem, type Call } from "./http";
 import { getRequestedSchema, createLlm } from "./llm";
 import { createMarket, type Market } from "./market";
@@ -24,7 +17,8 @@ import { createSentiment } from "./sentiment";
 import { createSources, isSource, findSource, type Source } from "./sources";
 import { createSwap } from "./swap";
 
-export type { Fault, Provider } from "./faults";
+export type { Provider } from "./faults";
+export type { Fault } from "./standin";
 
 type SentRequest = {
   method: string;

@@ -4,7 +4,7 @@
  */
 
 import { parseJson } from "../json";
-import type { Standin } from "./faults";
+import type { Standin } from "./standin";
 import { sendJson, type Call } from "./http";
 import { COINS, type Coin, type Market, type Scene } from "./market";
 import { smoothNoise, unit } from "./random";

@@ -23,7 +23,7 @@ import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
 import { CHAIN_ID, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
 import { buildSettlerCall } from "../chain/settlerCall";
 import { real } from "../real";
-import type { Standin } from "./faults";
+import type { Standin } from "./standin";
 import { sendJson } from "./http";
 
 /** How long a signature for a quote is valid, in seconds. */

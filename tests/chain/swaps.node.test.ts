@@ -19,7 +19,7 @@ import type { Chain } from "../../scripts/chain";
 import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/chain/abis";
 import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { buildSettlerCall } from "../../scripts/chain/settlerCall";
-import type { Standin } from "../../scripts/standins/faults";
+import type { Standin } from "../../scripts/standins/standin";
 import { createSwap } from "../../scripts/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 
