@@ -4,7 +4,7 @@ import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
 import type { Records } from "./platform/records";
-import { libRecords, libTables } from "./platform/tables";
+import { platformRecords, platformTables } from "./platform/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
@@ -18,7 +18,7 @@ import { walletRecords, walletTables } from "./wallets/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
 
 export default defineSchema({
-  ...libTables,
+  ...platformTables,
   ...marketTables,
   ...researchTables,
   ...runTables,
@@ -38,7 +38,7 @@ export default defineSchema({
 
 /** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
 export const records: Records = {
-  ...libRecords,
+  ...platformRecords,
   ...marketRecords,
   ...researchRecords,
   ...runRecords,

@@ -14,9 +14,9 @@ import { formatDateTime, HOUR } from "../lib/time";
 import { completeWork, vJob } from "../platform/work";
 import { findListedSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
-import { findConfig, findLinkOfMessenger, placeIn } from "../messenger/model";
+import { findConfig, findLinkOfMessenger, parsePlace } from "../messenger/model";
 import { dropLink, isLogin, findUserInSay } from "../messenger/linking";
-import { buildFullTextCard, stopButton } from "../research/cards";
+import { buildFullTextCard, buildStopButton } from "../research/cards";
 import { listActiveShifts, getFocusName, toPublicShift, getStoredResult } from "../research/model";
 import { getPublishedHead } from "../signals/chain";
 import { buildSignalsCard } from "../signals/cards";
@@ -144,8 +144,8 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     const focus = await focusNamed(ctx, argument, now);
     if (focus === null) return askWhichToken("follow");
     const config = await findConfig(ctx, userId);
-    const set = placeIn(config?.chatId ?? sender.chatId).chatId;
-    // Whether the shift's cards come to this chat, from this bot.
+    const set = parsePlace(config?.chatId ?? sender.chatId).chatId;
+    // Whether the shift's cards come from this bot to this chat.
     const stoppable = config?.sealedBotToken === undefined && set === sender.chatId;
     const { jobId } = await ctx.runMutation(internal.research.shifts.startShift, {
       userId,
@@ -159,7 +159,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
       answer: buildNotice(
         `I am following ${getFocusName(focus)} for eight hours: reports come to the chat that you have set.`,
       ),
-      buttons: [[stopButton(jobId, focus)]],
+      buttons: [[buildStopButton(jobId, focus)]],
     };
   },
   stop: async (ctx, { userId, argument }) => {

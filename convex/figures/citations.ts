@@ -1,12 +1,12 @@
 import { v, type Infer } from "convex/values";
 import { formatFact, vFact, type Fact } from "./facts";
-import { indexNames, type Names } from "../lib/money/coins";
+import { indexNames, type Names } from "./mentions";
 import { normalizeText } from "../lib/text/sentences";
 import { toIso } from "../lib/time";
 
-/** Facts as a writer is given them, by number, and as readers find them. Pure. */
+/** Facts as numbered sources: for the writer's prompt, for checking its text, and for readers. Pure. */
 
-/** A fact with its number, and in the words that writers and readers get: `BTC price: $97,250.50`. */
+/** A fact with its number and its statement for writers and readers: `BTC price: $97,250.50`. */
 export const vSource = v.object({ id: v.number(), says: v.string(), fact: vFact });
 export type Source = Infer<typeof vSource>;
 export type UnnumberedSource = Omit<Source, "id">;
@@ -15,7 +15,7 @@ export function toSource(fact: Fact, says = formatFact(fact)): UnnumberedSource 
   return { says, fact };
 }
 
-/** What somebody says, as a source. @param by.words Its own words, if it is more than these. */
+/** A statement as a source. @param by.words The full wording, where it is longer than the statement. */
 export function toStatementSource({
   says,
   words = says,
@@ -51,7 +51,7 @@ export const nameModelSource = (what: string): string => `${what}, ${MODEL}, unv
 export const isModels = ({ fact: { source } }: Source): boolean =>
   source.includes(MODEL) || source === "model";
 
-/** What a text is checked against. */
+/** The index that a text is checked against. */
 export type CitationIndex = {
   facts: ReadonlyMap<number, Source>;
   names: Names;
@@ -107,7 +107,7 @@ function listDayForms(date: string): string[] {
   ];
 }
 
-/** A fact as readers find it: its number in the text's citations, and where it is from. */
+/** A fact for readers: its number in the text's citations, and its origin. */
 export const vCitedSource = v.object({
   id: v.number(),
   name: v.string(),

@@ -2,9 +2,9 @@ import { v, type Infer } from "convex/values";
 import { listKeys } from "../lib/objects";
 import { formatBigUsd, formatDollars, formatGrouped, formatPercent, formatSmall } from "../lib/text/numbers";
 
-/** Facts: what the service has observed, each with subject, kind, value, source and time; and how they are worded. */
+/** Facts: observations with subject, kind, value, source and time, and their wording. */
 
-/** What a fact may be measured in. */
+/** The unit of a fact. */
 type Unit = "USD" | "percent" | "bps" | "coins" | "gwei" | "count" | "text";
 
 type Measure = {
@@ -17,7 +17,7 @@ type Measure = {
   alike?: "price" | "change" | "book" | "record";
 };
 
-/** The most frequent first: each fact that is passed on is looked up here. */
+/** The most frequent kinds first: validating a fact walks this list. */
 export const KINDS = {
   name: { label: "name", unit: "text" },
   price: { label: "price", unit: "USD", alike: "price" },
@@ -84,7 +84,7 @@ export const vFact = v.object({
   subject: v.string(),
   kind: v.union(...listKeys(KINDS).map((kind) => v.literal(kind))),
   value: v.union(v.number(), v.string()),
-  /** Epoch ms: when the source saw it, or, if it does not say so, when it was asked. */
+  /** Epoch ms: the source's own time, or, if it has none, the time of the request. */
   observedAt: v.number(),
   /** The source's name for readers. */
   source: v.string(),
@@ -95,7 +95,7 @@ export const vFact = v.object({
 });
 export type Fact = Infer<typeof vFact>;
 
-/** A source's figures, kind by kind, as facts; `null` for what it does not say. */
+/** A source's figures as facts, kind by kind; `null` for a figure that the source does not have. */
 export function buildFacts(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url" | "id">,
   values: Partial<Record<Kind, Fact["value"] | null>>,

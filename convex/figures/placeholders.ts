@@ -1,15 +1,13 @@
 import { formatAmount, getMeasure, formatNumeral, formatSize, getUnit, type Fact, type Kind } from "./facts";
-import { findMentions } from "../lib/money/coins";
+import { findMentions } from "./mentions";
 import { splitLines, normalizeText } from "../lib/text/sentences";
 import type { CitationIndex, Source } from "./citations";
 import { NAMES, replaceFigures } from "./writtenNumbers";
 
 /**
- * A writer's text as readers get it. The writer states figures by the numbers of facts: code prints the figure of fact 12
+ * Turns a writer's text into the text for readers. The writer states figures by the numbers of facts: code prints the figure of fact 12
  * for `{f12}`, the result of an operation for `{f2-f19}`, `{f27/f10}`, `{f10%f11}` and `{f3+f4}`, and a number in brackets
- * for the citation `[f12]`. A figure without a slot stays only if a fact that its sentence cites rounds to it; it is then
- * printed from that fact. A sentence with any other figure goes back to the writer, and is left out if it comes again.
- * Pure.
+ * for the citation `[f12]`. A figure without a placeholder stays only if a fact that its sentence cites rounds to it; it is then printed from that fact. A sentence with any other figure goes back to the writer, and is dropped if it comes again. Pure.
  */
 
 export type ResolvedText = {
@@ -30,27 +28,29 @@ export type ResolveOptions = {
   isUncited?: boolean;
   /** A sentence may only state something about a fact, by its number, and nothing that matches. */
   refused?: RegExp;
-  /** What happens to a sentence with a figure that no fact has: it is left out, or the figure is marked as the model's. */
+  /** The treatment of a sentence with a figure that no fact has: dropped, or its figure marked as the model's. */
   left?: "drop" | "mark";
 };
 
-/** A longer sentence is not read but left out, as is what follows so many. */
+/** Longer sentences, and all sentences after this many, are dropped unread. */
 const MOST_CHARS = 1_500;
 const MOST_SENTENCES = 1_000;
 
 /**
- * Prints the figures of a writer's text from the facts that it names, and leaves out or marks the sentences with others.
- * @example resolveFigures("BTC trades at {f1} [f1].", index).text // "BTC trades at $97,250 [1]."
+ * Resolves the placeholders of a text, and checks its other figures.
+ * @example
+ * // Fact 1: BTC price $97,250.50. The citation becomes number 1.
+ * resolveFigures("BTC trades at {f1} [f1].", index).text; // "BTC trades at $97,250.50 [1]."
  */
-export function resolveFigures(text: string, ledger: CitationIndex, how: ResolveOptions = {}): ResolvedText {
+export function resolveFigures(text: string, index: CitationIndex, how: ResolveOptions = {}): ResolvedText {
   const resolved: ResolvedText = { text: "", leftovers: [], removed: 0, sentences: 0 };
   const kept = how.kept ?? [];
   const before: string[] = [];
   const lines = splitLines(normalizeText(text)).flatMap(({ lead, sentences }) => {
     const resolvedSentences = sentences.flatMap((sentence) => {
       if (resolved.sentences >= MOST_SENTENCES) return [];
-      const mentioned = findMentions(sentence, ledger.names);
-      const read = resolveSentence(sentence, { named: mentioned, before }, ledger, {
+      const mentioned = findMentions(sentence, index.names);
+      const read = resolveSentence(sentence, { named: mentioned, before }, index, {
         ...how,
         kept: [...kept],
       });
@@ -79,7 +79,7 @@ export function resolveFigures(text: string, ledger: CitationIndex, how: Resolve
   return resolved;
 }
 
-/** What writers add to a slot although code prints it: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
+/** Units that writers add to a placeholder although code prints them: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
 const PLACEHOLDER =
   /(?:(?<![\p{L}\d}\]])(?:US)?[+±~≈$-]{1,3})?\{(?<slot>[^{}\n]{1,80})\}(?: ?(?:%|percent|USD|dollars|bps|gwei|thousand|million|billion|trillion|[TBMKk])(?![\p{L}\d])| (?:out )?of 10\b)*/gu;
 /** `[f12]`, `[f1, f2]`; several in a row are one. */
@@ -203,7 +203,7 @@ function explainMismatch(figure: string, cited: readonly Source[]): string {
 /** `f12`, or `f2-f19`, `f27/f10`, `f10%f11+f12`, `f3+f4`. */
 const EXPRESSION = /^f?(\d{1,4}(?:\+f?\d{1,4})*)(?:([-−–/÷%])f?(\d{1,4}(?:\+f?\d{1,4})*))?$/i;
 
-/** What a slot prints, and the facts it is of; `null` if it cannot. */
+/** The output of a placeholder, and its facts; `null` for an invalid one. */
 function printPlaceholder(
   slot: string,
   facts: ReadonlyMap<number, Source>,
@@ -246,11 +246,11 @@ function computeExpression(sides: readonly (readonly Source[])[], sign: string |
 
 const isPrice = (kind: Kind): boolean => getMeasure(kind).alike === "price";
 
-/** What facts are measured in: of one kind or family; coins only with the same coin's. */
+/** Facts with the same key can be compared: one kind or family, and amounts of coins only of the same coin. */
 const getComparableKind = ({ kind, subject }: Fact): string =>
   `${getMeasure(kind).alike ?? kind} ${getUnit(kind) === "coins" ? subject : ""}`;
 
-/** What a fact's slot prints. */
+/** The printed value of a fact. */
 const printFact = ({ fact: { value, ...of } }: Source): string =>
   typeof value === "string" ? quoteStart(value) : formatAmount({ ...of, value });
 

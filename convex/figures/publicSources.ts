@@ -1,12 +1,10 @@
 import { listKeys } from "../lib/objects";
 import { MINUTE, SECOND } from "../lib/time";
 
-/** The public sources of data: everything about them except what is asked. None needs a key; CoinGecko accepts one. */
+/** The public sources of data: limits, addresses and names. None needs a key; CoinGecko accepts one. */
 
 /**
- * How often this service asks each source, all callers together: less than the source allows one address, which a
- * deployment may share with others. Of a source that allows several a second,
- * `maxReserved` more wait for their turn, a second at most. Allowed: Coinbase 10 a second
+ * The request rate for each source, all callers together: lower than the source allows one address, which a deployment may share with others. For a source that allows several requests a second, `maxReserved` more may wait, a second at most. Allowed: Coinbase 10 a second
  * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), CoinGecko 5 to 15 a minute without a key
  * (support.coingecko.com), Hyperliquid a weight of 1,200 a minute at 20 a request; the feeds state none.
  */

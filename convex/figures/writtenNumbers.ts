@@ -2,7 +2,7 @@ import { getUnit } from "./facts";
 import { normalizeText } from "../lib/text/sentences";
 import type { Source } from "./citations";
 
-/** The figures that stand in a writer's text without a slot. Pure. */
+/** Figures in a writer's text without a placeholder. Pure. */
 
 /** No name is followed by a unit. */
 const NO_UNIT =
@@ -35,7 +35,7 @@ const IN_WORDS = new RegExp(
 
 const PERCENT = "%|percent|per cent|Prozent|por ciento|pour cent|por cento";
 const DOLLARS = "USD|dollars?|Dollar|dólares|\\$|美元|ドル";
-/** What makes it another figure: of another currency, unit or time. */
+/** Words after a figure that make it another figure: another currency, unit or time. */
 const NOT_BEHIND =
   " ?(?:[€£¥₿‰°×成倍]|(?:x|st|nd|rd|th|euros?|yen|pounds?|cents?|points?|times|years?|months?|weeks?|days?|hours?|h|minutes?|of \\d+)(?!\\p{L}))";
 /** A figure in digits, with its marks; its decimal mark may be a point or a comma. */
@@ -58,8 +58,8 @@ export function hasFigures(text: string): boolean {
 }
 
 /**
- * Replaces the figures of a sentence of which slots, names and dates are gone.
- * @param shown What stands in the place of a figure that is one of these facts', rounded; else of one that is no fact's.
+ * Replaces the figures of a sentence whose placeholders, names and dates are already taken out.
+ * @param shown The replacement of a figure: for the fact that rounds to it, or for a figure of no fact.
  */
 export function replaceFigures(
   text: string,

@@ -4,13 +4,12 @@ import { listKeys } from "./objects";
 import { trimTrailing } from "./text/strings";
 
 /**
- * The form of a variable, and what is wrong with another. Written without zod, whose code would be evaluated at every
- * call of every function that reads a setting.
+ * The form of a variable, and what is wrong with another. Written without zod: the platform would evaluate it at every call of every function that reads a setting.
  */
 type Form = readonly [fits: RegExp | ((value: string) => boolean), complaint: string, otherwise?: string];
 
 /** The same form, with a value where the operator sets none. */
-const or = ([fits, complaint]: Form, otherwise: string): Form => [fits, complaint, otherwise];
+const withDefault = ([fits, complaint]: Form, otherwise: string): Form => [fits, complaint, otherwise];
 
 /** Keys are sent in headers and addresses, which allow no spaces and only ASCII. */
 const secret: Form = [/^[\x21-\x7e]{8,}$/, "must be a key: 8 printable characters or more, without spaces"];
@@ -45,12 +44,12 @@ const count: Form = [/^[1-9]\d{0,6}$/, "must be a positive whole number"];
  */
 const FORMS = {
   LLM_GATEWAY_API_KEY: secret,
-  LLM_ENDPOINT: or(base, "https://llm.bankr.bot"),
-  LLM_MODEL: or(model, "claude-haiku-4.5"),
-  AGENT_API_URL: or(base, "https://api.bankr.bot"),
+  LLM_ENDPOINT: withDefault(base, "https://llm.bankr.bot"),
+  LLM_MODEL: withDefault(model, "claude-haiku-4.5"),
+  AGENT_API_URL: withDefault(base, "https://api.bankr.bot"),
   SENTIMENT_API_KEY: secret,
-  SENTIMENT_ENDPOINT: or(base, "https://api.x.ai/v1"),
-  SENTIMENT_MODEL: or(model, "grok-4.3"),
+  SENTIMENT_ENDPOINT: withDefault(base, "https://api.x.ai/v1"),
+  SENTIMENT_MODEL: withDefault(model, "grok-4.3"),
   /** The Bot API's tokens stand in the path of every call. */
   MESSENGER_BOT_TOKEN: [
     /^\d{3,20}:[A-Za-z0-9_-]{8,128}$/,
@@ -62,7 +61,7 @@ const FORMS = {
   ],
   MESSENGER_BOT_NAME: [/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"],
   WEB_APP_URL: address,
-  MESSENGER_API_URL: or(base, "https://api.telegram.org"),
+  MESSENGER_API_URL: withDefault(base, "https://api.telegram.org"),
   /** What the Bot API's `setWebhook` accepts. */
   MESSENGER_WEBHOOK_SECRET: [
     /^[A-Za-z0-9_-]{8,256}$/,
@@ -73,7 +72,7 @@ const FORMS = {
   SOCIAL_TRADE_CONFIDENCE: [/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1", "0.8"],
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
-  CHAIN_RPC_URL: or(address, "https://mainnet.base.org"),
+  CHAIN_RPC_URL: withDefault(address, "https://mainnet.base.org"),
   EVIDENCE_API_URL: base,
   /** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
   COINGECKO_API_KEY: [
@@ -81,8 +80,8 @@ const FORMS = {
     "must be a key, with pro: before it if it belongs to a paid plan",
   ],
   SWAP_API_KEY: secret,
-  SWAP_API_URL: or(base, "https://api.0x.org"),
-  UNOWNED_DAILY_USD: or(usdAmount, "500"),
+  SWAP_API_URL: withDefault(base, "https://api.0x.org"),
+  UNOWNED_DAILY_USD: withDefault(usdAmount, "500"),
   /** A higher limit would protect from nothing. */
   MAX_PRICE_IMPACT_BPS: [/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000", "100"],
   TRADING_PAUSED: [/^(?:true|false|1|0)$/i, "must be true or false"],
@@ -102,8 +101,8 @@ const FORMS = {
   CONFIRMATIONS: [/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000", "10"],
   /** The first block whose deposits are read. */
   DEPOSITS_FROM_BLOCK: [/^[1-9]\d{0,9}$/, "must be a block's number"],
-  CREDITS_PER_USDC: or(count, "100"),
-  TOKENS_PER_CREDIT: or(count, "1000"),
+  CREDITS_PER_USDC: withDefault(count, "100"),
+  TOKENS_PER_CREDIT: withDefault(count, "1000"),
   DEPOSIT_WEBHOOK_SECRET: secret,
   X402_RELAYER_PRIVATE_KEY: privateKey,
   X402_FACILITATOR_URL: base,

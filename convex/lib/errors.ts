@@ -3,7 +3,7 @@ import { formatCount } from "./text/strings";
 import { HOUR, MINUTE, SECOND } from "./time";
 import { ConvexError, type Value } from "convex/values";
 
-/** Every failure a caller can be told about, and its HTTP status. */
+/** Every failure that reaches a caller, and its HTTP status. */
 export const STATUS = {
   invalid_request: 400,
   unauthorized: 401,
@@ -27,9 +27,9 @@ export type ErrorCode = keyof typeof STATUS;
 export const vErrorCode = literals(...Object.keys(STATUS).filter(isErrorCode));
 
 /** The answer to a repeated `Idempotency-Key` with another request (`conflict`). */
-export const KEY_USED = "This idempotency key was used for another request";
+export const KEY_USED = "This idempotency key was used for another request: send a new key for a new request";
 
-/** Messages of orders that are refused before anything is signed; by them clients know that nothing has moved. */
+/** Refusals before anything is signed. Clients recognise these texts: nothing has moved. */
 export const FROZEN = "The owner has frozen this account";
 export const PAUSED = "Sends and swaps are paused: try again later";
 
@@ -66,7 +66,7 @@ export function getErrorData(error: unknown): ErrorData | null {
   return isErrorData(data) ? data : null;
 }
 
-/** Nobody else throws a `ConvexError` with one of these codes. */
+/** Only `AppError` throws a `ConvexError` with one of these codes. */
 function isErrorData(data: unknown): data is ErrorData {
   if (typeof data !== "object" || data === null || !("code" in data) || !("message" in data)) return false;
   return typeof data.code === "string" && isErrorCode(data.code) && typeof data.message === "string";
@@ -97,14 +97,14 @@ export function getOverload(error: unknown): ErrorData | null {
   return { code: "overloaded", message: "The service is busy: try again shortly", retryAfterMs: BUSY_MS };
 }
 
-/** The message for a row or a log line; of an unexpected failure only its class: its message may hold what people wrote. */
+/** The message for a row or a log line. An unexpected failure gives only its class name: its message may quote user input. */
 export function getErrorMessage(error: unknown): string {
   const failure = getErrorData(error);
   if (failure !== null) return failure.message;
   return error instanceof Error ? error.name : "an unexpected failure";
 }
 
-/** Where an unexpected failure was thrown, without its message: it may hold what a log must not. */
+/** The stack of an unexpected failure without its message, which may hold user input or secrets. */
 export function getStack(error: unknown): string | undefined {
   const frames =
     error instanceof Error ? error.stack?.split("\n").filter((line) => /^\s*at /.test(line)) : [];
@@ -129,16 +129,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The refusal of a caller who was stopped by a limit. @param what The subject of "… is used up". */
-export function limitExceeded(what: string, retryAfterMs: number): AppError {
-  const said = what.charAt(0).toUpperCase() + what.slice(1);
-  return new AppError(
-    "rate_limited",
-    `${said} is used up: there is more in ${formatDuration(retryAfterMs)}`,
-    {
-      retryAfterMs,
-    },
-  );
+/** The refusal of a caller at a limit. @param limit A sentence without its full stop, such as "Today's budget is used up". */
+export function limitExceeded(limit: string, retryAfterMs: number): AppError {
+  const message = `${limit}. Try again in ${formatDuration(retryAfterMs)}`;
+  return new AppError("rate_limited", message, { retryAfterMs });
 }
 
 /** A time, rounded up: `1 second`, `25 minutes`, `3 hours`. */

@@ -1,7 +1,6 @@
 /**
  * Requests for key material get one fixed answer, and no language model sees them. Two lists of words decide: a text that
- * names a secret is a request, unless it is about safety, news or definitions. A wrong verdict shows nothing: no key is
- * in reach of any answer.
+ * names a secret is a request, unless it is about safety, news or definitions. A wrong decision reveals nothing, because no answer can reach a key.
  */
 
 /** The one answer to every request for key material. No language model is involved in it. */
@@ -29,7 +28,7 @@ const SECRETS = new RegExp(
   ].join("|"),
 );
 
-/** What a question about keys has, and a request for one has not: safety, what may happen, what it is, the news. */
+/** Words of a question about keys, never of a request for one: safety, risks, definitions, the news. */
 const ABOUT_KEYS = new RegExp(
   [
     String.raw`\b(?:saf(?:e|er|ely|est|ety)|secure(?:ly)?|security|protect\w*|store|storing|keep|keeping|hide|hiding|memori[sz]e|remember|should|never|don'?t|ought|risks?|hygiene)\b`,
@@ -47,7 +46,7 @@ const ABOUT_KEYS = new RegExp(
   ].join("|"),
 );
 
-/** The wish to see one that is somebody's own outweighs all that. */
+/** A request for a key of the user, or of a named person, counts in spite of the words above. */
 const OWN = new RegExp(
   String.raw`\b(?:give|show|tell|send|reveal|export|print|display|dump|output|gimme|read) (?:me |us )?(?:my|your|our|the users?'?|[a-z]+'s) (?:\w+ ){0,2}?(?:keys?|phrases?|words|mnemonics?|key ?stores?)\b`,
 );

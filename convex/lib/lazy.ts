@@ -1,4 +1,4 @@
-/** Calls `make` once, when it is first needed: for what is slow to make, such as shapes. */
+/** Calls `make` once, at the first use: for values that are slow to build, such as zod shapes. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { value: Value } | undefined;
   return () => (made ??= { value: make() }).value;

@@ -7,16 +7,16 @@ type Fields = Record<string, string | number | boolean | null | undefined>;
  * (it is its owner's credential), a token, a key or an upstream body.
  */
 export const log = {
-  info: (event: string, fields: Fields = {}) => console.log(line("info", event, fields)),
-  warn: (event: string, fields: Fields = {}) => console.warn(line("warn", event, fields)),
-  error: (event: string, fields: Fields = {}) => console.error(line("error", event, fields)),
+  info: (event: string, fields: Fields = {}) => console.log(formatLine("info", event, fields)),
+  warn: (event: string, fields: Fields = {}) => console.warn(formatLine("warn", event, fields)),
+  error: (event: string, fields: Fields = {}) => console.error(formatLine("error", event, fields)),
 };
 
-function line(level: string, event: string, fields: Fields): string {
+function formatLine(level: string, event: string, fields: Fields): string {
   return JSON.stringify({ level, event, ...fields });
 }
 
-/** What a provider answers; `null` if it cannot be reached, which is logged. @throws what is no failure of a provider */
+/** A provider's answer; `null`, and a log line, if the provider failed. @throws any error that is not an `AppError` */
 export async function orNullIfDown<Value>(
   asking: Promise<Value>,
   event: string,

@@ -2,3 +2,15 @@
 export function listKeys<Entries extends object>(entries: Entries): (keyof Entries & string)[] {
   return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));
 }
+
+type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+
+/**
+ * The fields that have a value, for optional fields of a row or an answer.
+ * @example
+ * const row = { userId, ...defined({ keyHash, idempotencyKey }) };
+ */
+export function defined<Fields extends Record<string, unknown>>(fields: Fields): Defined<Fields>;
+export function defined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

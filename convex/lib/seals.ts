@@ -17,7 +17,7 @@ export type SealContext = { purpose: string; owner: string };
 export async function seal(plaintext: string, context: SealContext): Promise<string> {
   const master = decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY"));
   const iv = crypto.getRandomValues(new Uint8Array(16));
-  const key = await encryptionKey(master, context);
+  const key = await importEncryptionKey(master, context);
   const encoded = new TextEncoder().encode(plaintext);
   const ciphertext = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-CBC", iv }, key, encoded));
   const head = [VERSION, hashKeyId(master), toBase64Url(iv), toBase64Url(ciphertext)].join(".");
@@ -31,11 +31,11 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
  */
 export async function openSeal(envelope: string, context: SealContext): Promise<string> {
   const { master, iv, ciphertext } = requireSeal(envelope, context);
-  const key = await encryptionKey(master, context);
+  const key = await importEncryptionKey(master, context);
   return new TextDecoder().decode(await crypto.subtle.decrypt({ name: "AES-CBC", iv }, key, ciphertext));
 }
 
-/** The same check without opening it. @returns What opens it. @throws AppError as `openSeal` */
+/** Checks an envelope without opening it. @returns The master key, IV and ciphertext. @throws AppError as `openSeal` */
 export function requireSeal(envelope: string, context: SealContext) {
   const [version, id, iv, ciphertext, mac, ...rest] = envelope.split(".");
   if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) throw damagedError();
@@ -61,12 +61,12 @@ export function isCurrent(envelope: string): boolean {
   return envelope.split(".")[1] === hashKeyId(decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")));
 }
 
-/** Names a master key without revealing anything about it. */
+/** The id of a master key: a hash that reveals nothing about the key. */
 function hashKeyId(master: Uint8Array): string {
   return sha256Hex(toBase64Url(deriveSubkey(master, "key id"))).slice(0, 8);
 }
 
-function encryptionKey(master: Uint8Array, { purpose }: SealContext): Promise<CryptoKey> {
+function importEncryptionKey(master: Uint8Array, { purpose }: SealContext): Promise<CryptoKey> {
   const raw = deriveSubkey(master, `${purpose}: encryption`);
   return crypto.subtle.importKey("raw", raw, "AES-CBC", false, ["encrypt", "decrypt"]);
 }

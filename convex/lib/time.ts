@@ -56,7 +56,7 @@ export async function raceDeadline<Value>(
   }
 }
 
-/** The same for work that is given up at its deadline: then it throws the result of `late`. */
+/** A promise's value before the deadline. @param late Makes the error that is thrown at the deadline. */
 export async function rejectWhenLate<Value extends object>(
   work: Promise<Value>,
   deadline: AbortSignal,
@@ -68,8 +68,7 @@ export async function rejectWhenLate<Value extends object>(
 }
 
 /**
- * The pauses between reads of a row that others change: short at first, when most work ends, then longer. Each read is a
- * call that the deployment's owner pays for.
+ * Pauses for polling a row: short at first, when most work ends, then longer. Each read is a call that the deployment's operator pays for.
  * @param first In ms, as `longest`; each pause is `growth` times the one before.
  */
 export function createPauses(first: number, growth = 1.25, longest = SECOND): () => Promise<void> {

@@ -1,6 +1,6 @@
-/** What the service is called. */
+/** The name of the service. */
 export const TITLE = "Market research, signals and wallets";
 /** The service's version, as `package.json` has it. */
 export const VERSION = "0.1.0";
-/** Where a deployment has the program that AI clients start. */
+/** The path of the program for AI clients on a deployment. */
 export const PROXY_PATH = "/proxy.mjs";

@@ -1,5 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { parseAbi } from "viem";
+import { feedAbi } from "../providers/chain/accounts";
 import { getBalance, getBlock, readContract } from "viem/actions";
 import * as z from "zod";
 import { internalAction, type ActionCtx } from "../_generated/server";
@@ -16,8 +17,8 @@ import {
 import { getErrorMessage } from "../lib/errors";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { withUsage } from "../platform/outside/calls";
-import { headTrouble } from "../platform/outside/head";
-import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { findHeadProblem } from "../platform/outside/head";
+import { limitSourceRate } from "../providers/data/turns";
 import { PUBLIC_SOURCES, SOURCE_NAMES, type Feed, type PublicSource } from "../figures/publicSources";
 import { findUnopened } from "./rotation";
 import { MINUTE, SECOND } from "../lib/time";
@@ -74,9 +75,6 @@ const REQUIRED: readonly [Variable, string][] = [
   ["SWAP_API_KEY", "swaps answer 500"],
 ];
 
-const feedAbi = parseAbi([
-  "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
-]);
 const domainAbi = parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
 /** Of the real USDC contract on Base: name "USD Coin", version "2", chain id 8453. */
 const USDC_DOMAIN = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f";
@@ -189,7 +187,7 @@ const QUESTIONS: readonly Question[] = [
 async function chainTrouble(): Promise<string | null> {
   const client = createChainClient();
   const { timestamp } = await getBlock(client);
-  const late = headTrouble(Number(timestamp) * SECOND, Date.now());
+  const late = findHeadProblem(Number(timestamp) * SECOND, Date.now());
   if (late !== null) return `${late}: use another node, or set the clock.`;
   const domain = { address: USDC, abi: domainAbi, functionName: "DOMAIN_SEPARATOR" } as const;
   if ((await readContract(client, domain)) !== USDC_DOMAIN)

@@ -4,7 +4,7 @@ import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, getSpentToday } from "../platform/limits/budget";
 import { CRON_PERIODS } from "../platform/changes";
 import { FAILS_FROM } from "../platform/outside/calls";
-import { headTrouble } from "../platform/outside/head";
+import { findHeadProblem } from "../platform/outside/head";
 import { queryBy, queryDue } from "../platform/records";
 import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
 import { isOverdue } from "./troubles";
@@ -116,7 +116,7 @@ async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["provi
 async function chainReasons(ctx: QueryCtx, now: number): Promise<string[]> {
   const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "chain");
   if (row?.staleHead === undefined || (row.failedAt ?? 0) < now - FAILS_FOR_MS) return [];
-  const trouble = headTrouble(row.staleHead, now);
+  const trouble = findHeadProblem(row.staleHead, now);
   return trouble === null ? [] : [`the chain stands still: ${trouble}`];
 }
 

@@ -5,7 +5,7 @@ import { getSourceName } from "../figures/publicSources";
 import { HOUR } from "../lib/time";
 import { marketSnapshot, type MarketSnapshot } from "../market/shapes";
 import { MARKET_KEY } from "../market/snapshot";
-import { readPrices, type ShownPrices } from "../market/views";
+import { readPrices, type PublicPrices } from "../market/views";
 import { SIGNAL_TOKENS } from "../signals/rules";
 import { Chart, isDrawn, toPoints } from "./chart";
 import type { Page } from "./layout";
@@ -127,7 +127,7 @@ async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
   return Promise.all(rows.map((row) => withPath(ctx, row)));
 }
 
-type Prices = ShownPrices["prices"];
+type Prices = PublicPrices["prices"];
 type Priced = { token: keyof Prices; price: Prices["BTC"]; now: number };
 
 /** A token's newest price, with its course over a day. */

@@ -27,15 +27,33 @@ export function pageHeaders(style: string, forms: "'self'" | "'none'") {
 }
 
 const LIGHT = {
-  ...{ paper: "#fbfaf7", raised: "#ffffff", ink: "#1f2430", soft: "#5a6272", line: "#e4e1da" },
-  ...{ accent: "#0a6a5f", "accent-soft": "#e3f1ee", post: "#6a4310", "post-soft": "#f7ecd9" },
-  ...{ code: "#f3f1ec", need: "#a3312a", shade: "#c9c3b6" },
+  paper: "#fbfaf7",
+  raised: "#ffffff",
+  ink: "#1f2430",
+  soft: "#5a6272",
+  line: "#e4e1da",
+  accent: "#0a6a5f",
+  "accent-soft": "#e3f1ee",
+  post: "#6a4310",
+  "post-soft": "#f7ecd9",
+  code: "#f3f1ec",
+  need: "#a3312a",
+  shade: "#c9c3b6",
 };
 
 export const DARK: typeof LIGHT = {
-  ...{ paper: "#12151a", raised: "#181c23", ink: "#e6e8ec", soft: "#a3abb8", line: "#2a303a" },
-  ...{ accent: "#6fd0bf", "accent-soft": "#15302d", post: "#eec07c", "post-soft": "#34281a" },
-  ...{ code: "#1b2028", need: "#ff9d92", shade: "#4a5363" },
+  paper: "#12151a",
+  raised: "#181c23",
+  ink: "#e6e8ec",
+  soft: "#a3abb8",
+  line: "#2a303a",
+  accent: "#6fd0bf",
+  "accent-soft": "#15302d",
+  post: "#eec07c",
+  "post-soft": "#34281a",
+  code: "#1b2028",
+  need: "#ff9d92",
+  shade: "#4a5363",
 };
 
 /** Colours as the variables of a style: `--ink: #1f2430; …`. */

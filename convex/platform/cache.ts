@@ -20,25 +20,24 @@ import { defineWorker } from "./worker";
 
 /**
  * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,
- * which outlives the caller; others who ask meanwhile wait for the same work. A failure is told to all who ask within
- * its rest, a slow one leaves its callers the last good answer.
+ * which outlives the caller; concurrent callers wait for the same work (single-flight). Callers within the cooldown of a failure get its error; callers of a slow refresh get the last good answer.
  *
  * Usage: a room's `begin` mutation calls `beginRefresh` with an action made by `defineRefresh`; an HTTP handler reads with
  * `readThrough`.
  */
 
-/** When a waiting caller looks for the result: 12 times in 28 s at most. */
+/** The polling schedule of a waiting caller: at most 12 reads in 28 s. */
 const FIRST_LOOK_MS = 100;
 const LATER_LOOKS = 1.6;
 const LONGEST_LOOK_MS = 5 * SECOND;
 /** How long callers get a failure's error before the work may begin again. */
 const REST_MS = 15 * SECOND;
-/** After this long in the queue, nobody can be waiting for the work any more. */
+/** After this long in the queue no caller can still be waiting for the work. */
 const QUEUE_MS = 2 * MINUTE;
 /** Longer than the queue waits for its own lost work: the queue decides that an attempt is over. */
 const LEASE_MS = 15 * MINUTE;
 
-/** What a renewing action gets besides its own arguments and its job. */
+/** The arguments of a refresh action besides its own and its job. */
 const vRefresh = { key: v.string(), billTo: vBillingSubject, until: v.number() };
 
 /** The key's row. Its `doneAt` says when the latest result was stored; the result itself is not read. */
@@ -47,9 +46,9 @@ export async function findRefresh(ctx: QueryCtx, key: string): Promise<Doc<"answ
 }
 
 /**
- * Claims the key for work that its caller does itself.
+ * Claims the key for work that the caller does in its own action.
  * @param leaseMs After this long without an end the work counts as lost, and the next caller begins it again.
- * @returns `false` while others do it, and while a failure rests.
+ * @returns `false` while another claim is running, and during the cooldown of a failure.
  */
 export async function claimRefresh(ctx: MutationCtx, key: string, leaseMs: number): Promise<boolean> {
   const now = Date.now();
@@ -86,7 +85,7 @@ export async function finishRefresh(
   log.warn("refresh.failed", { key, error });
 }
 
-/** What the answer at a key was made from has changed: its next reader renews it. */
+/** Marks the answer at a key as outdated: its next reader renews it. */
 export async function outdate(ctx: MutationCtx, key: string): Promise<void> {
   const row = await findRefresh(ctx, key);
   if (row?.body !== undefined) await ctx.db.patch("answers", row._id, { isOutdated: true });
@@ -119,7 +118,7 @@ export async function beginRefresh<Args extends Record<string, Value>>(
   return key;
 }
 
-/** An answer in JSON, and what its action goes on with once the answer is stored and nobody waits any more. */
+/** An answer in JSON, and the action's further work once the answer is stored and its callers have it. */
 type Renewed = { body: string; finish?: () => Promise<void> };
 
 /** A worker that renews the answer at a key. @param work Returns the answer in JSON, and may throw. */
@@ -135,7 +134,8 @@ export function defineRefresh(
   ) => Promise<string | Renewed>,
 ) {
   return defineWorker({ ...args, ...vRefresh }, async (ctx, { job, key, until, ...given }) => {
-    if (Date.now() > until) throw new AppError("upstream", "It has waited too long for its turn");
+    if (Date.now() > until)
+      throw new AppError("upstream", "The request waited too long for its turn: ask again shortly");
     const renewed = await work(ctx, given);
     const { body, finish } = typeof renewed === "string" ? { body: renewed } : renewed;
     await ctx.runMutation(internal.platform.cache.storeAnswer, { key, body, job });
@@ -143,7 +143,7 @@ export function defineRefresh(
   });
 }
 
-/** Stores an answer. @param job The work whose result it is, and which it ends; of work that is over nothing is stored. */
+/** Stores an answer. @param job The attempt that it completes; the answer of an attempt that is over is dropped. */
 export const storeAnswer = defineMutation(
   { key: v.string(), body: v.string(), job: v.optional(vJob) },
   async (ctx, { key, body, job }) => {
@@ -151,7 +151,7 @@ export const storeAnswer = defineMutation(
   },
 );
 
-/** The work has failed, or was lost with its server. */
+/** Records that a refresh has failed, or was lost with its server. */
 export const recordFailure = defineMutation(
   { key: v.string(), restMs: v.number(), ...vFailure },
   (ctx, { key, restMs, error }) => finishRefresh(ctx, key, { error, restMs }),
@@ -217,7 +217,7 @@ export async function awaitRefresh(
   return "late";
 }
 
-/** `awaitRefresh` for a caller, who holds a slot meanwhile. @throws AppError `rate_limited` without one. */
+/** `awaitRefresh` for a caller, which holds a concurrency slot meanwhile. @throws AppError `rate_limited` without a free slot. */
 export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string): Promise<void> {
   const wait = () => awaitRefresh(ctx, key, AbortSignal.timeout(deadlines.caller));
   await holdSlot(ctx, caller, wait);
@@ -228,6 +228,14 @@ export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string
  * @param steps.upstream The name of the source, for callers.
  * @param steps.freshMs Up to this age the stored answer is returned, and nothing is written.
  * @returns The fresh answer; if the refresh takes longer than a caller waits, the last one, however old.
+ * @example
+ * const { body } = await readThrough(ctx, {
+ *   key: MARKET_KEY,
+ *   upstream: "The LLM gateway",
+ *   freshMs: () => 60 * SECOND,
+ *   caller,
+ *   begin: () => ctx.runMutation(internal.market.snapshot.startSnapshotRefresh, { caller }),
+ * });
  * @throws AppError `upstream` if the refresh failed, or took too long and there is no earlier answer.
  */
 export async function readThrough(

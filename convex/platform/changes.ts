@@ -48,7 +48,7 @@ export function defineCron(name: CronName, work: (ctx: MutationCtx) => Promise<v
 
 /**
  * Records that a cron did its work, in the same transaction: a failed run keeps the time of the last successful one.
- * One row per cron, so no two crons wait for each other.
+ * One row per cron, so that crons never conflict with each other.
  */
 export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
   const ranAt = Date.now();

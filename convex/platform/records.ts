@@ -4,8 +4,12 @@ import type { DatabaseWriter } from "../_generated/server";
 import { AppError } from "../lib/errors";
 
 /**
- * What is known of a table besides its fields: how long its rows live, and whose they are. Every room's `tables.ts`
- * declares it beside its tables; housekeeping, export and deletion loop over all of them (`schema.ts`).
+ * The facts of a table besides its fields: how long its rows live, and which user owns them. Every room's `tables.ts` declares it beside its tables; housekeeping, export and deletion loop over all of them (`schema.ts`).
+ * @example
+ * export const signalRecords: RecordsOf<typeof signalTables> = {
+ *   drafts: { keep: { days: 7, why: "drafts of a week", aged: indexOlderThan("createdAt") } },
+ *   notes: { keep: "the user's own", ownedBy: { rows: indexOfUser("by_userId"), section: "notes", onDeletion: "go" } },
+ * };
  */
 export type TableRecord<Table extends TableNames> = {
   /** The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's matter. */
@@ -42,7 +46,7 @@ export type Range<Table extends TableNames> = {
   aged: (rows: Rows<Table>, before: number) => Found<Table>;
   /** Whether an old row has ended too; absent if age is enough. */
   ended?: (row: Doc<Table>, before: number) => boolean;
-  /** The row's `userId`: the row stays if that is now somebody's login or has ever held credits. */
+  /** The row's `userId`: the row stays if the id has an owner by now or has ever held credits. */
   stranger?: (row: Doc<Table>) => string;
   /** Deletes the row with what belongs to it; absent if the row is all. */
   erase?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
@@ -55,7 +59,7 @@ type Owned<Table extends TableNames> = {
    * cannot be given up for another.
    */
   section?: string;
-  /** What becomes of them when the user has their data deleted. */
+  /** What happens to the rows when the user deletes their data. */
   onDeletion: "stay" | "go" | Going<Table>;
 };
 
@@ -139,7 +143,7 @@ export function queryDue<Field extends string, Found>(
 export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
 export const MAX_USER_ID = 128;
 
-/** What earlier clients send if no `userId` is set: it stands for many people, so it belongs to nobody. */
+/** The id that earlier clients send without a configured `userId`. Many people share it, so it can have no owner. */
 export const SHARED_ID = "mcp-anonymous";
 export const NOT_SHARED =
   "must be your own, a long random one: mcp-anonymous is what every client without one sends";
@@ -156,7 +160,7 @@ export function parseUserId(text: string): string {
 /** So many random letters and digits are as strong as a UUID. */
 const LEAST_ID_CHARS = 22;
 
-/** Whether a `userId` is so short that somebody may guess it. */
+/** Whether a `userId` is short enough to be guessed. */
 export function isGuessableId(userId: string): boolean {
   return Array.from(userId).length < LEAST_ID_CHARS;
 }

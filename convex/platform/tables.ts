@@ -23,17 +23,17 @@ const vHolders = {
 };
 /** Callers of a class (`platform/limits/callers`). */
 export const vCallersPart = v.object({ class: literals("signedIn", "anonymous"), ...vHolders });
-/** Who pays for a call: the service, a paid report, callers, or those who have started a shift. */
+/** The billing subject of a call: the service, a paid report, callers, or the caller who started a shift. */
 export const vBillingSubject = v.union(
   literals("service", "paid"),
   vCallersPart,
   v.object({ class: v.literal("shift"), ...vHolders }),
 );
 
-/** `models` and `messages` have a width; what is in neither begins when it is due. */
+/** `models` and `messages` have a concurrency limit; `free` work begins when it is due. */
 const vQueue = literals("models", "messages", "free");
 
-export const libTables = {
+export const platformTables = {
   /**
    * Every piece of leased work, from its opening to its end. Written by `platform/work` for the room that opened it; the
    * room's own rows say what it is about. A row dies with its work.
@@ -45,7 +45,7 @@ export const libTables = {
     /** The action, as in `research/actions:writeReport`, and its arguments. */
     run: v.string(),
     args: v.record(v.string(), v.any()),
-    /** The mutation that learns of failures, and its arguments. Absent: nobody needs to know. */
+    /** The mutation that learns of failures, and its arguments. Absent: no mutation has to react. */
     onFailure: v.optional(v.object({ run: v.string(), args: v.record(v.string(), v.any()) })),
     /** The subject by which its room finds it. */
     subject: v.optional(v.string()),
@@ -113,7 +113,7 @@ export const libTables = {
     since: v.number(),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
-    /** The time of the chain's newest block (epoch ms), where it was no head when somebody looked last. */
+    /** The time of the chain's newest block (epoch ms), where the last read found it stale. */
     staleHead: v.optional(v.number()),
   }).index("by_provider", ["provider"]),
 
@@ -130,8 +130,7 @@ export const libTables = {
   }).index("by_day", ["day", "of", "shard"]),
 
   /**
-   * Who is waiting for an answer. Written by `platform/limits/slots`; a row dies with its answer, and a new caller takes over
-   * the row of a lost one.
+   * Concurrency slots of waiting requests. Written by `platform/limits/slots`; a row dies with its answer, and a new caller takes over the row of a lost one.
    */
   slots: defineTable({
     /** The slot's number; each has at most one row. */
@@ -147,7 +146,7 @@ export const libTables = {
     .index("by_address", ["address", "until"]),
 };
 
-export const libRecords: RecordsOf<typeof libTables> = {
+export const platformRecords: RecordsOf<typeof platformTables> = {
   work: { keep: "a row goes with its work" },
   answers: {
     keep: {

@@ -16,8 +16,7 @@ import { MINUTE, SECOND } from "../lib/time";
  * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
  * it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws is
  * tried again after 1, 4, 9 … minutes, one that was lost with its server as soon as that is seen; the room's mutation
- * learns of both. Whoever opens or ends work does not fill the queue in the same transaction (`startNext` does):
- * otherwise all of them would conflict over it.
+ * learns of both. A transaction that enqueues or completes work does not fill the queue itself (`startNext` does): otherwise all of them would conflict.
  */
 
 /** One attempt at a piece of work; its action receives it, and ends it. */
@@ -54,10 +53,10 @@ const LEFT_TO_OTHERS = 1;
 const LEASE_MS = 10 * MINUTE;
 /** The longest pause after a failure. */
 const LONGEST_PAUSE_MS = 30 * MINUTE;
-/** How many rows one look at a state reads. */
+/** How many rows of a state one transaction reads. */
 const BATCH = 100;
 
-/** Names the mutation to tell, and its arguments. */
+/** The mutation that is notified of failures, and its arguments. */
 export function buildFailureHandler<Args extends Record<string, Value>>(
   mutation: FunctionReference<"mutation", "internal", Args & WorkFailure>,
   args: Args,
@@ -66,9 +65,10 @@ export function buildFailureHandler<Args extends Record<string, Value>>(
 }
 
 /**
- * Stores a piece of work: its action (`defineWorker`) runs as soon as it is due and has a place, and again after a failure or
- * a lost server, until the mutation that stores its result calls `completeWork`.
- * @example await enqueueWork(ctx, writeReport, { reportId }, { queue: "models", attempts: 4 });
+ * Enqueues an action: it runs once it is due and its queue has a free place. The action gets `job` besides its own arguments;
+ * the mutation that stores its result calls `completeWork` with it.
+ * @example
+ * await enqueueWork(ctx, internal.research.actions.writeReport, { reportId }, { queue: "models", subject: reportId, attempts: 4 });
  */
 export async function enqueueWork<Args extends Record<string, Value>>(
   ctx: MutationCtx,
@@ -193,7 +193,7 @@ async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, failures =
 
 async function continueAfter(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
   const { _id: workId, queue } = row;
-  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.platform.work.goOn, { workId });
+  if (ms > 0) await ctx.scheduler.runAfter(ms, internal.platform.work.resumeWork, { workId });
   else if (queue === "free") await start(ctx, row);
   else await scheduleNext(ctx, queue);
 }
@@ -211,7 +211,7 @@ async function callHandler(
     const mutation = makeFunctionReference<"mutation", Record<string, Value>>(run);
     await ctx.runMutation(mutation, { ...args, ...failure });
   } catch (thrown) {
-    // Only its own changes are undone: the place of an ended job goes to the next in any case.
+    // Only the handler's changes are rolled back: the next job gets the freed place in any case.
     log.error("work.handlerFailed", { run, error: getErrorMessage(thrown) });
   }
 }
@@ -222,7 +222,7 @@ export const startNext = defineMutation({ queue: literals("models", "messages") 
 );
 
 /** Begins work whose pause is over. */
-export const goOn = defineMutation({ workId: v.id("work") }, async (ctx, { workId }) => {
+export const resumeWork = defineMutation({ workId: v.id("work") }, async (ctx, { workId }) => {
   const row = await ctx.db.get("work", workId);
   // Another server's clock may be a little behind.
   if (row !== null && row.at <= Date.now() + SECOND) await runWorkNow(ctx, row);
@@ -246,13 +246,12 @@ export const discardWork = defineMutation(
 );
 
 /**
- * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and work
- * that nobody has begun.
+ * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and due work that never began.
  */
 export const resumeLost = defineMutation({}, async (ctx) => {
   const { lost, waiting } = await listOverdue(ctx, Date.now());
   const interrupted = { error: "The attempt was interrupted", code: "upstream" };
-  // Whoever learns of one may have ended another.
+  // The handler of one failure may have ended other work.
   for (const { _id: workId, attempt } of lost) {
     const row = await getRunningWork(ctx, { workId, attempt });
     if (row !== null) await retryOrFail(ctx, row, interrupted, "lost");

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { BillingSubject } from "../platform/limits/callers";
-import { AGENT_PROMPT_MICROS, noteCost } from "../platform/limits/budget";
+import { noteCost } from "../platform/limits/budget";
+import { AGENT_PROMPT_MICROS } from "./models/prices";
 import { deadlines } from "../platform/outside/deadlines";
 import { getAgentApiUrl, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";

@@ -1,4 +1,4 @@
-/** How people write tokens. */
+/** Tokens as people write them. */
 
 /** Names of the major coins; the news search uses the first. */
 export const COIN_NAMES = {
@@ -33,8 +33,7 @@ const IS_WRITTEN = new RegExp(`^${WRITTEN}$`);
 const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
 
 /**
- * The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be
- * a coin's name (`isSymbol`): the sources decide which coin.
+ * The canonical symbol: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be a coin's name (`isSymbol`), which the sources resolve.
  */
 export function resolveSymbol(written: string): string {
   const upper = written.toUpperCase().replace(/\s+/g, " ");
@@ -45,85 +44,4 @@ export function resolveSymbol(written: string): string {
 /** Whether a text has the form of a symbol: a focus always does, a name of several words does not. */
 export function isSymbol(text: string): boolean {
   return IS_SYMBOL.test(text);
-}
-
-/** Finds the coins and other subjects that a text mentions, by symbol and name. Pure. */
-
-export type Names = {
-  /** By the name as it is written. */
-  subjects: ReadonlyMap<string, string>;
-  /** The names by their first character, the longest first. */
-  byFirst: ReadonlyMap<string, readonly string[]>;
-  /** Names of sources, some of which are also names of coins. */
-  places: ReadonlySet<string>;
-};
-
-/** Symbols that are also ordinary words: only `$AI` is a coin. */
-const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
-const NO_NAMES = new Set(["market", "news", ""]);
-/** Names of the majors in other scripts. */
-const MAJORS_ABROAD = {
-  BTC: ["比特币", "比特幣", "ビットコイン", "비트코인", "биткоин", "биткойн", "بيتكوين", "बिटकॉइन"],
-  ETH: ["以太坊", "以太币", "イーサリアム", "イーサ", "이더리움", "эфир", "إيثيريوم", "इथेरियम"],
-  SOL: ["索拉纳", "ソラナ", "솔라나", "солан", "سولانا", "सोलाना"],
-} as const;
-
-/** A known fact about a subject; with kind `name`, its name. */
-type NamedFact = { subject: string; kind: string; value: string | number; source?: string };
-
-/** @param facts Everything that is known at the time, cited or not: a text may mean any of these subjects. */
-export function indexNames(facts: readonly NamedFact[]): Names {
-  const subjects = new Map<string, string>();
-  const add = (name: string, subject: string) => {
-    if (!subjects.has(name)) subjects.set(name, subject);
-  };
-  for (const [subject, names] of [...Object.entries(COIN_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
-    add(subject, subject);
-    for (const name of names) {
-      add(name, subject);
-      add(name.toLowerCase(), subject);
-    }
-  }
-  add("Base", "Base");
-  for (const { subject, kind, value } of facts) {
-    if (NO_NAMES.has(subject)) continue;
-    if (subject.length > 1 && !WORDS.has(subject)) add(subject, subject);
-    add(`$${subject}`, subject);
-    if (kind !== "name" || typeof value !== "string" || value.length < 2) continue;
-    add(value, subject);
-    if (value.length > 3) add(value.toLowerCase(), subject);
-  }
-  const byFirst = new Map<string, string[]>();
-  for (const name of [...subjects.keys()].sort((a, b) => b.length - a.length))
-    byFirst.set(name.charAt(0), [...(byFirst.get(name.charAt(0)) ?? []), name]);
-  const places = new Set(facts.flatMap(({ source }) => source ?? []));
-  return { subjects, byFirst, places };
-}
-
-/** The subjects that a text mentions, in its order. @param text As `plain` returns it. */
-export function findMentions(text: string, names: Names): string[] {
-  const found: string[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const name = at > 0 && /[\w.-]/.test(text.charAt(at - 1)) ? null : nameAt(text, at, names);
-    if (name === null) continue;
-    // "On Hyperliquid" does not mean the coin of that name.
-    const isPlace =
-      names.places.has(name) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(Math.max(0, at - 12), at));
-    if (!isPlace) found.push(names.subjects.get(name) ?? names.subjects.get(name.slice(1)) ?? name);
-    at += name.length - 1;
-  }
-  return found;
-}
-
-const isBroken = (text: string, at: number): boolean => !/\w/.test(text.charAt(at));
-
-/** The longest name that begins here; a name with a dollar sign is always a coin's. */
-function nameAt(text: string, at: number, { byFirst }: Names): string | null {
-  const isName = (from: number) => (name: string) =>
-    text.startsWith(name, from) && isBroken(text, from + name.length);
-  const named = byFirst.get(text.charAt(at))?.find(isName(at));
-  if (named !== undefined || text[at] !== "$") return named ?? null;
-  const behind = byFirst.get(text.charAt(at + 1))?.find(isName(at + 1));
-  const symbol = /^[A-Z][A-Z0-9]{1,9}(?!\w)/.exec(text.slice(at + 1, at + 13))?.[0];
-  return behind === undefined && symbol === undefined ? null : `$${behind ?? symbol}`;
 }

@@ -1,4 +1,4 @@
-/** Reading JSON: exactly, and as writers of JSON slip. Pure, and in time that grows with the text alone. */
+/** Reads JSON, strictly and tolerantly. Pure; linear in the length of the text. */
 
 /**
  * `JSON.parse` with storable strings: half a surrogate pair becomes the replacement character. Every text from outside is
@@ -55,7 +55,7 @@ export function extractJson(text: string): object[] {
   return found;
 }
 
-/** The object or list that is all of a text, also one that was written into a string, or escaped like one. */
+/** The object or list that a whole text holds, also one inside a JSON string or with escaped quotes. */
 export function valueIn(text: string): object | undefined {
   const trimmed = text.trim();
   if (!/^[{["]/.test(trimmed)) return undefined;
@@ -76,15 +76,15 @@ function orNothing<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** Why a value cannot be read: the text ends before it, or it is none. */
+/** A value that cannot be read: the text ends inside it, or there is no value. */
 class Unread extends Error {}
-/** Made once: a trace of each would take longer than the reading. */
+/** Created once: a stack trace for each failure would take longer than the parsing. */
 const CUT = new Unread("the text ends within a value");
 const NONE = new Unread("no value");
 
 /** A value, and the index behind it. */
 type Read<Value = unknown> = { value: Value; end: number };
-/** What a value stands in: its end is told by what may follow there. */
+/** The container of a value, which decides the characters that may follow it. */
 type Place = "object" | "list";
 
 const MAX_DEPTH = 200;
@@ -157,7 +157,7 @@ const MARKS: Readonly<Record<string, RegExp>> = {
   "＂": DOUBLE,
 };
 
-/** A text up to the first mark behind which the object or list goes on: others are marks inside it. */
+/** A string up to the first closing mark after which the container can continue; earlier marks belong to the text. */
 function readString(text: string, start: number, place: Place): Read<string> {
   const marks = MARKS[text.charAt(start)] ?? DOUBLE;
   for (let at = start + 1; ;) {

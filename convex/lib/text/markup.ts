@@ -1,4 +1,4 @@
-/** What models and feeds put between words that is none: entities, escapes, tags, marks of tools and of citations. Pure. */
+/** Removes markup from the texts of models and feeds: entities, escapes, tags, tool calls and citation marks. Pure. */
 
 const ENTITIES: Readonly<Record<string, string>> = {
   ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " ", shy: "" },
@@ -58,7 +58,7 @@ export function withoutBetween(text: string, open: RegExp, close: RegExp, endsOp
 
 const CALL =
   "(?:[a-z]{1,12}:)?(?:tool_calls?|function_calls?|tool_code|tool_use|use_tool|invoke|tool_re(?:sponse|sult|quest)|function_response)";
-/** The opening and the closing mark of each way in which models write calls of tools. A mark in backticks is talked about. */
+/** The opening and closing marks of each model family's tool calls. A mark in backticks is quoted, not a call. */
 const CALLS: readonly (readonly [open: RegExp, close: RegExp])[] = [
   [new RegExp(`(?<!\`)<${CALL}(?:\\s[^<>]{0,300})?>`, "gi"), new RegExp(`</${CALL}>`, "gi")],
   [/(?<!`)<function=[\w.-]{1,64}>/gi, /<\/function>/gi],
@@ -109,10 +109,10 @@ export function withoutCitationMarks(text: string): string {
   return withoutBetween(text, ...RENDERED, false).replace(CITATIONS, "");
 }
 
-/** Numbers that cite a search of the model's own: of facts, it cites `[f12]`. */
+/** Numbers that cite the model's own search results; facts are cited as `[f12]`. */
 const NUMBERED = /(?<=[\p{L}\p{N}.,;:!?%"”’)\]]) ?\[\d{1,2}(?:, ?\d{1,2}){0,9}\](?![\w(])/gu;
 
-/** A text of a model as it was meant: entities and escapes read once, nothing that cites what nobody sees. */
+/** A model's text as intended: entities and escapes decoded once, and without citations of sources that readers do not see. */
 export function asMeant(text: string): string {
   return withoutCitationMarks(withoutEscapes(withoutEntities(text))).replace(NUMBERED, "");
 }

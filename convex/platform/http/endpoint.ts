@@ -67,7 +67,7 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   media?: Media;
 };
 
-/** Who asks before the body is read, and what tells of the `userId` that it may name. */
+/** The caller before the body is parsed, and the lookup for the `userId` in it. */
 export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId };
 
 /** One endpoint as data. The router, the API document and the proxy's tests are made from these. */

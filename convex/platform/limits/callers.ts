@@ -5,47 +5,45 @@ import { literals } from "../../lib/literals";
 import { sha256Hex } from "../../lib/crypto";
 import type { vCallersPart, vBillingSubject } from "../tables";
 
-/** The caller, as requests and rows describe it. */
+/** Callers: their credentials, their billing subject, and the actions they may need permission for. */
 
 /**
- * What a caller has proved. `unclaimed`: nobody owns the id, so the id is the whole credential. `owner`: the owner's
- * token, or a channel that the owner has confirmed. `key`: a key that the owner has made. `id`: the id has an owner,
- * and the caller has only named it.
+ * The credential of a caller. `unclaimed`: the id has no owner, so the id is the whole credential. `owner`: the owner's token, or a channel that the owner has confirmed. `key`: an API key of the owner. `id`: only the id of an owned account.
  */
 export const vCredential = literals("unclaimed", "owner", "key", "id");
 export type Credential = Infer<typeof vCredential>;
 
 /**
- * Acts for a `userId` about which it is decided. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
+ * Actions on a `userId` that need permission. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
  * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
  */
 export type Action = "swap" | "send" | "delivery" | "holdings" | "shifts";
 
-/** What an endpoint asks of its caller: the right to an act; `shown` only finds out the credential, and refuses nobody. */
+/** The permission that an endpoint requires. `shown` only reads the credential, and refuses no caller. */
 export const vAccess = literals("shown", "delivery", "holdings", "shifts");
 export type Access = Infer<typeof vAccess>;
 
-/** Who is asking: the user, if named, and the network address (`null` if the call came by no network). */
+/** The caller of a request: its `userId`, if any, and its network address (`null` for a call from inside the service). */
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
-  /** Whether they sent a valid token of the web application. */
+  /** Whether the request had a valid token of the web application. */
   signedIn: v.optional(v.boolean()),
   /** The token's identity, hashed. */
   identity: v.optional(v.string()),
-  /** SHA-256 of the API key that they sent. */
+  /** SHA-256 of the API key in the request. */
   keyHash: v.optional(v.string()),
-  /** What they have proved, if an endpoint has asked for it. */
+  /** The caller's credential, where the endpoint requires one. */
   credential: v.optional(vCredential),
   /** The HTTP request, if there is one: work that it begins names it in the log. */
   requestId: v.optional(v.string()),
 });
 export type Caller = Infer<typeof vCaller>;
 
-/** Who pays for a call: the service, a paid report, a running shift, or the caller who asked for it. */
+/** The billing subject of a call: the service, a paid report, a running shift, or the caller. */
 export type BillingSubject = Infer<typeof vBillingSubject>;
 
-/** `signedIn`: somebody stands behind the call, with a sign-in, an account that has an owner, or a linked chat. */
+/** `signedIn`: a token, an owned account or a linked chat stands behind the call. */
 export function getCallerClass({
   signedIn,
   credential = "unclaimed",
@@ -59,7 +57,7 @@ export function getNetwork(address: string): string {
 }
 
 /**
- * Who pays for what a caller asks for, hashed: their token, or their own chat or key; their address, and the network around
+ * The billing subject of a caller, hashed: their token, or their own chat or key; their address, and the network around
  * it, of IPv4 the /24.
  */
 export function toBillingSubject(caller: Caller): Infer<typeof vCallersPart> {
@@ -82,7 +80,10 @@ export function toBillingSubject(caller: Caller): Infer<typeof vCallersPart> {
 export async function requireIdentity(ctx: { auth: Auth }): Promise<UserIdentity> {
   const identity = await ctx.auth.getUserIdentity().catch(() => null);
   if (identity === null) {
-    throw new AppError("unauthorized", "A valid token is needed: Authorization: Bearer <token>");
+    throw new AppError(
+      "unauthorized",
+      "A valid token is needed: sign in, and send it as Authorization: Bearer <token>",
+    );
   }
   return identity;
 }

@@ -11,8 +11,7 @@ import { sha256Hex } from "../../lib/crypto";
 import { getNetwork, vCaller, type Caller } from "./callers";
 
 /**
- * The service's named limits: each guards something that costs an upstream call, a signature, a message, a guess or a
- * row that stays. A cached read is neither counted nor written.
+ * The service's named limits: each protects an upstream call, a signature, a message, a guess or a permanent row. A cached read is neither counted nor written.
  */
 type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
@@ -32,13 +31,12 @@ const perHour = (rate: number) => bucket(rate, HOUR, rate);
 /** A bucket that many callers count against at the same time. */
 const shardLimit = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 
-/** What a person does, and what an address does for all who are behind it: an office, a web application, a bot host. */
+/** The usual limits of a person, and of an address that many people share: an office, a web application, a bot host. */
 const person = perMinute(30, 60);
 const address = shardLimit(perMinute(120, 240));
 
 /**
- * Each limit once per user, and once per network address, or per `network` where one customer's many addresses would get
- * round it: rows that stay, and guesses. `of`: its subject for refusals.
+ * Each limit counts once per user and once per network address; per `network` for permanent rows and guesses, because one customer has many addresses. `of`: the subject in the refusal.
  */
 export const LIMITS = {
   question: { of: "questions", user: person, address },
@@ -47,7 +45,7 @@ export const LIMITS = {
   account: { of: "look-ups of accounts", user: person, address },
   order: { of: "orders", user: perMinute(60, 200), address: shardLimit(perMinute(240, 480)) },
   chain: { of: "questions to the chain", user: perMinute(60, 120), address: shardLimit(perMinute(480, 960)) },
-  // Strangers may guess hashes and payments.
+  // Anonymous callers may guess hashes and payments.
   lookUp: { of: "look-ups of payments and transactions", user: perMinute(240, 480), address: perMinute(120) },
   // Each asks an exchange.
   unpaid: { of: "looks at tokens", user: person, address: perMinute(20) },
@@ -59,7 +57,7 @@ export const LIMITS = {
   // Ten may run at once: a user who has started all of them has reports for eight hours.
   shift: { of: "new research shifts", user: perHour(20), network: perHour(40) },
   alert: { of: "new alerts", user: perHour(60), address: perHour(240) },
-  // A wallet is kept for good, because somebody may pay to its address at any time.
+  // A wallet is permanent, because its address may receive money at any time.
   wallet: { of: "new wallets", user: perHour(60), network: perHour(60) },
   webhook: { of: "new webhooks", user: perHour(20), network: perHour(20) },
   claim: { of: "claims", user: perHour(20), address: perHour(200) },
@@ -76,7 +74,7 @@ const OTHERS = {
   botChat: perMinute(20),
   botNotice: bucket(1, 5 * MINUTE, 1),
   botHelp: bucket(1, HOUR, 1),
-  /** Cards to one chat from those who have named it without proving that it is theirs. */
+  /** Cards to one chat that were requested without proof of owning the chat. */
   namedChat: perHour(60),
   /** Payments of one payer that were mined and failed, at the relayer's cost. */
   failedPayment: bucket(2, DAY, 2),
@@ -92,8 +90,7 @@ export type LimitName = Infer<typeof vLimitName>;
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /**
- * Anybody can name a `userId`, so strangers who name it do not use up its owner's limit (counted by token or own chat).
- * They share one of their own.
+ * Any caller can name a `userId`. Callers without a credential for it share a limit of their own, so that they cannot use up the owner's (counted by token or own chat).
  */
 function getLimitSubject({ userId, address, identity, credential }: Caller): string | null {
   if (identity !== undefined) return `token:${identity}`;
@@ -132,29 +129,30 @@ export async function charge(
 /** The limits that count a use. A `userId` is a credential: it stands in no key. */
 function listLimits(name: LimitName, caller: Caller, part?: Part) {
   const { of, user, ...around } = LIMITS[name];
-  const limits: { limit: string; of: string; key: string; config: Bucket }[] = [];
+  const limits: { limit: string; of: string; by: string; key: string; config: Bucket }[] = [];
   if (part !== "user" && caller.address !== null) {
     const [whose, subject, config] =
       "network" in around
         ? (["network", getNetwork(caller.address), around.network] as const)
         : (["network address", caller.address, around.address] as const);
-    const ownLimits = { of: `your ${whose}'s limit of ${of}`, key: sha256Hex(`address:${subject}`) };
-    limits.push({ limit: `${name}Address`, ...ownLimits, config });
+    const ownLimits = { by: `from your ${whose}`, key: sha256Hex(`address:${subject}`) };
+    limits.push({ limit: `${name}Address`, of, ...ownLimits, config });
   }
   const subject = part === "address" ? null : getLimitSubject(caller);
   if (subject !== null) {
-    const ownLimits = { of: `this user's limit of ${of}`, key: sha256Hex(subject) };
-    limits.push({ limit: `${name}User`, ...ownLimits, config: user });
+    const ownLimits = { by: "for this user", key: sha256Hex(subject) };
+    limits.push({ limit: `${name}User`, of, ...ownLimits, config: user });
   }
   return limits;
 }
 
 async function takeAll(ctx: MutationCtx, name: LimitName, caller: Caller, part?: Part): Promise<void> {
-  for (const { limit, of, key, config } of listLimits(name, caller, part)) {
+  for (const { limit, of, by, key, config } of listLimits(name, caller, part)) {
     const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, limit, { key, config });
     if (ok) continue;
     const { rate, period, capacity } = config;
-    throw limitExceeded(`${of} (${capacity} in ${formatDuration((capacity / rate) * period)})`, retryAfter);
+    const within = formatDuration((capacity / rate) * period);
+    throw limitExceeded(`Rate limit reached: ${capacity} ${of} in ${within} ${by}`, retryAfter);
   }
 }
 
@@ -164,7 +162,7 @@ export const takeCharge = defineMutation(
   (ctx, { name, caller, part }) => takeAll(ctx, name, caller, part),
 );
 
-/** Whether a limit of another subject has one use left, which is not counted. */
+/** Whether a limit of another subject has one use left. Counts nothing. */
 export async function wouldHave(
   ctx: MutationCtx,
   name: keyof typeof OTHERS,

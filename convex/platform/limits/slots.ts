@@ -16,8 +16,8 @@ import { vCaller, type BillingSubject, type Caller } from "./callers";
 import { charge, vLimitName, type LimitName } from "./charges";
 
 /**
- * Who may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP requests among
- * them: the rest is kept for what answers at once. These slots are the only count of who waits.
+ * Concurrency slots for requests that wait for an answer. The small platform class runs 64 actions at once, HTTP requests among
+ * them: the rest stays free for requests that answer at once. These slots are the only count of waiting requests.
  */
 
 const ALL = 48;
@@ -29,7 +29,7 @@ const BY_USER = 10;
 const RETRY_MS = 5 * SECOND;
 
 /**
- * Does work while its caller waits in a slot. A caller who has hung up gives nothing back, so a slot ends with their deadline.
+ * Does work while its caller waits in a slot. A client that has disconnected releases nothing, so a slot ends with its deadline.
  * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
  * @param options.limit The limit that it counts against, if the endpoint has not counted it.
  * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
@@ -45,7 +45,7 @@ export async function holdSlot<Value>(
     slot = await ctx.runMutation(internal.platform.limits.slots.takeSlot, { caller, ...options });
   } catch (error) {
     if (getErrorData(error) !== null) throw error;
-    // Who waits is bookkeeping, and refuses nobody by failing.
+    // Counting is bookkeeping: its failure must not refuse a request.
     log.error("slots.unasked", { message: getErrorMessage(error) });
     return work();
   }
@@ -87,8 +87,8 @@ export const takeSlot = internalMutation({
     }
     throw tooMany(
       who.user === undefined
-        ? "Callers without a sign-in hold all the slots they have to wait for an answer"
-        : "All slots to wait for an answer are held",
+        ? "All waiting slots for callers without a sign-in are taken"
+        : "All waiting slots are taken",
     );
   },
 });
@@ -104,8 +104,8 @@ export const listHeld = internalQuery({
 });
 
 /**
- * Whose slot it is, hashed: a user's own chat has no address, and whoever only names an id counts by the address.
- * @throws AppError `rate_limited` for who holds as many as one may.
+ * The holder of a slot, hashed: a user's own chat has no address, and a caller with only an id counts by the address.
+ * @throws AppError `rate_limited` for a holder with the most slots allowed.
  */
 async function getHolder(
   ctx: MutationCtx,
@@ -120,7 +120,7 @@ async function getHolder(
     const heldByUser = await rows()
       .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
       .take(BY_USER);
-    if (heldByUser.length >= BY_USER) throw tooMany(`${BY_USER} of your requests wait for an answer`);
+    if (heldByUser.length >= BY_USER) throw tooMany(`${BY_USER} of your requests are waiting for an answer`);
     who.user = hash;
   }
   if (address !== null) {
@@ -129,18 +129,18 @@ async function getHolder(
       .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
       .take(BY_ADDRESS);
     if (around.length >= BY_ADDRESS)
-      throw tooMany(`${BY_ADDRESS} requests of your network address wait for an answer`);
+      throw tooMany(`${BY_ADDRESS} requests from your network address are waiting for an answer`);
     who.address = hash;
   }
   return who;
 }
 
 function tooMany(what: string): AppError {
-  const text = `${what}, which is the most at once: try again when one of them is answered`;
+  const text = `${what}, the most at once: try again when one of them is answered`;
   return new AppError("rate_limited", text, { retryAfterMs: RETRY_MS });
 }
 
-/** Gives a slot back, and stores what its holder has asked of outside services. */
+/** Releases a slot, and stores the provider usage of its holder. */
 export const releaseSlot = defineMutation(
   { slot: v.id("slots"), usage: vProviderUsage },
   async (ctx, { slot, usage }) => {

@@ -10,7 +10,7 @@ import { vBilled, vProvider } from "../tables";
 import { MINUTE } from "../../lib/time";
 
 /**
- * How an action's calls to outside services went, for the operator, and what they cost, for the day's budget. `providers/`
+ * Provider usage of an action: the outcome of its calls, for the operator, and their cost, for the day's budget. `providers/`
  * notes every call and its price; the action stores its notes once, at its end or with the mutation that stores
  * its result. Without notes nothing is written.
  */
@@ -28,7 +28,7 @@ const vOutcome = v.object({
   staleHead: v.optional(v.union(v.number(), v.null())),
 });
 
-/** What a call has cost, and the parts of the budget in which it counts besides its provider's sum. */
+/** The cost of a call, and the shares of the budget that it counts against besides its provider's sum. */
 const vSpending = v.object({
   /** `2026-01-05` (UTC). */
   day: v.string(),
@@ -59,7 +59,7 @@ export function noteCall(provider: Provider, failed: boolean): void {
   });
 }
 
-/** Notes the time of the chain's newest block if it was no head, `null` if it was one, after the call that told it. */
+/** Notes the time of a newest block that is stale, `null` for a current one, after the call that returned it. */
 export function noteHead(staleHead: number | null): void {
   const outcome = usageByProvider.get("chain");
   if (outcome !== undefined) usageByProvider.set("chain", { ...outcome, staleHead });
@@ -176,7 +176,7 @@ export async function isWorking(ctx: QueryCtx, provider: Provider): Promise<bool
 /** How many rows count one sum together, so that actions which end together seldom conflict. */
 const SHARDS = 4;
 
-/** Adds what a call has cost to the day's sums: its provider's, and those of the parts. */
+/** Adds the cost of a call to the day's sums: its provider's, and those of its shares. */
 async function addSpent(ctx: MutationCtx, spending: Spending): Promise<void> {
   const { day, provider, micros, parts } = spending;
   for (const of of [provider, ...parts]) {

@@ -55,7 +55,7 @@ export async function readRounds(feeds: readonly Address[], timeoutMs: number): 
 }
 
 /** Of Chainlink's AggregatorV3Interface. */
-const feedAbi = parseAbi([
+export const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
 

@@ -1,15 +1,15 @@
 import { erc20Abi, HttpRequestError, numberToHex, type Address, type Hex } from "viem";
-import { getBalance, getBlock, readContract } from "viem/actions";
+import { getBlock, readContract } from "viem/actions";
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
 import { noteHead } from "../../platform/outside/calls";
-import { headTrouble } from "../../platform/outside/head";
+import { findHeadProblem } from "../../platform/outside/head";
 import { unusableAnswerError } from "../call";
+import { findPayments, type Payment, type RequestedCoins } from "./ether";
 import {
   account,
-  bigQuantity,
   bytes,
   findCause,
   createChainClient,
@@ -26,7 +26,7 @@ import {
   type ChainClient,
 } from "./rpc";
 
-/** What blocks have moved, in pieces that a node allows: the logs of token transfers, and the ether of transactions. */
+/** Movements in blocks, read in ranges that a node accepts: the logs of token transfers, and the ether of transactions (`./ether`). */
 
 /** `time`: epoch ms. */
 export type TimedPlace = { number: number; hash: string; time: number };
@@ -137,7 +137,7 @@ export async function readHead(): Promise<TimedPlace> {
  */
 export async function readFreshHead(): Promise<TimedPlace> {
   const head = await readHead();
-  const trouble = headTrouble(head.time, Date.now());
+  const trouble = findHeadProblem(head.time, Date.now());
   noteHead(trouble === null ? null : head.time);
   if (trouble !== null) throw new AppError("upstream", `${UPSTREAM} is not up to date: ${trouble}`);
   return head;
@@ -281,17 +281,6 @@ async function logsOneByOne(client: ChainClient, number: number): Promise<Transf
   return readTransfers(found, { first: number, last: number });
 }
 
-/** Ether that one transaction of a block carries. Addresses in lower case, wei. */
-type Payment = { txHash: string; from: string; to: string; amount: bigint };
-
-/** What is looked for: transfers of these tokens, and ether, from or to these addresses (in lower case). */
-type RequestedCoins = {
-  tokens: readonly string[];
-  parties: readonly string[];
-  /** Wei: blocks in which the balance of an address changes by less are not read. */
-  leastEther: bigint;
-};
-
 export type Moved = { logs: TransferLog[]; payments: Payment[] };
 
 /**
@@ -301,73 +290,23 @@ export type Moved = { logs: TransferLog[]; payments: Payment[] };
  */
 export function readMovements(
   range: Range & { span: number },
-  wanted: RequestedCoins,
+  requested: RequestedCoins,
 ): AsyncGenerator<{ last: number; value: Moved }> {
   const client = createChainClient();
   return readInRanges(range, async (piece) => ({
-    logs: await logsIn(client, piece, wanted),
-    payments: await paymentsIn(client, piece, wanted),
+    logs: await findLogs(client, piece, requested),
+    payments: await findPayments(client, piece, requested),
   }));
 }
 
 /** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function logsIn(client: ChainClient, range: Range, wanted: RequestedCoins): Promise<TransferLog[]> {
-  const topics = wanted.parties.map(toTopic);
+async function findLogs(
+  client: ChainClient,
+  range: Range,
+  requested: RequestedCoins,
+): Promise<TransferLog[]> {
+  const topics = requested.parties.map(toTopic);
   const sides = [{ from: topics }, { to: topics }];
-  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, wanted.tokens, one)));
+  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, requested.tokens, one)));
   return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
-}
-
-/** The balances of all parties at a block, in one call. */
-type Held = (block: number) => Promise<bigint[]>;
-
-function readHeldBy(client: ChainClient, parties: readonly string[]): Held {
-  const balances = new Map<number, Promise<bigint[]>>();
-  return (block) => {
-    const at = (one: string) => ({ address: asHexText(one), blockNumber: BigInt(block) });
-    const held = balances.get(block) ?? Promise.all(parties.map((one) => getBalance(client, at(one))));
-    balances.set(block, held);
-    return held;
-  };
-}
-
-/** The ether of the blocks in which a balance changes enough, which halving finds. */
-async function paymentsIn(
-  client: ChainClient,
-  { first, last }: Range,
-  wanted: RequestedCoins,
-  held = readHeldBy(client, wanted.parties),
-): Promise<Payment[]> {
-  try {
-    const [before, after] = await Promise.all([held(first - 1), held(last)]);
-    const changes = after.map((balance, i) => balance - (before[i] ?? 0n));
-    if (changes.every((one) => one < wanted.leastEther && -one < wanted.leastEther)) return [];
-  } catch (error) {
-    // A node that has dropped their state is asked for the blocks themselves.
-    if (findRefusal(error) === null || isThrottled(error)) throw error;
-  }
-  if (first === last) return readPayments(client, first, wanted.parties);
-  const middle = Math.floor((first + last) / 2);
-  const halves = [
-    { first, last: middle },
-    { first: middle + 1, last },
-  ];
-  return (await Promise.all(halves.map((half) => paymentsIn(client, half, wanted, held)))).flat();
-}
-
-const blockShape = z.object({
-  transactions: z.array(z.object({ hash, from: account, to: account.nullish(), value: bigQuantity })),
-});
-
-async function readPayments(
-  client: ChainClient,
-  number: number,
-  parties: readonly string[],
-): Promise<Payment[]> {
-  const params: [Hex, true] = [numberToHex(number), true];
-  const block = blockShape.parse(await client.request({ method: "eth_getBlockByNumber", params }));
-  return block.transactions.flatMap(({ hash: txHash, from, to, value }): Payment[] => {
-    if (to === null || to === undefined || value === 0n) return [];
-    return parties.includes(from) || parties.includes(to) ? [{ txHash, from, to, amount: value }] : [];
-  });
 }

@@ -28,7 +28,7 @@ type CandleRange = { step: number; from: number; to: number };
 /** The most candles in one answer, and the most answers for a range. */
 const PAGE = 300;
 const MAX_PAGES = 5;
-/** A market that turned over less in a day stands still: its last trade is no price. USD. */
+/** The least turnover of a day, in USD: below it the last trade is no price. */
 const LEAST_TRADED = 1_000;
 
 const decimal = signed.pipe(z.number().nonnegative());
@@ -60,7 +60,7 @@ const dayShape = once(() =>
 
 /**
  * The last day: `open` is a day ago, `volume` in coins.
- * @throws AppError `not_found` if it does not list the coin, or nobody trades it; `upstream`
+ * @throws AppError `not_found` if the coin is not listed, or is not traded; `upstream`
  */
 export async function askDay(turns: RateLimitTurns, symbol: string, timeoutMs: number) {
   const day = await ask(turns, buildPath(symbol, "stats"), dayShape(), timeoutMs);
@@ -70,7 +70,7 @@ export async function askDay(turns: RateLimitTurns, symbol: string, timeoutMs: n
 }
 
 const haltedMarketError = (symbol: string, code: "not_found" | "upstream") =>
-  new AppError(code, `${SOURCE_NAMES.coinbase}'s market of ${symbol} stands still`);
+  new AppError(code, `${SOURCE_NAMES.coinbase}'s market of ${symbol} has almost no trades`);
 
 const bookShape = once(() => {
   const level = z.tuple([price, decimal]).rest(z.unknown());

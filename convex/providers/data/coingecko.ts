@@ -10,7 +10,7 @@ import { askPublic, isLive, type RateLimitTurns } from "./publicData";
  * (coingecko.com/en/api_terms) require naming it as the source, with a link: every fact carries the coin's page.
  */
 
-/** How many of the largest coins are asked for: some of the rows are stale, nameless or of a ticker that is taken. */
+/** How many of the largest coins are requested: some rows are stale, nameless, or share the ticker of a larger coin. */
 const ASKED = 100;
 
 const id = z.string().min(1).max(100);
@@ -28,7 +28,7 @@ export const getCoinPage = (coin: string): string =>
 const isItself = (coin: { id: string; symbol: string }): boolean =>
   !isMajor(coin.symbol) || COIN_IDS[coin.symbol] === coin.id;
 
-/** Nobody needs the cents of a coin's size. */
+/** Market sizes in whole dollars. */
 const wholeUsd = (usd: number): number => (usd < 1 ? usd : Math.round(usd));
 
 /** USD, percent over 24 hours (`null` if there is no price of a day ago), and epoch ms; the first rank is the largest. */
@@ -59,7 +59,7 @@ const rowShape = once(() =>
     .refine((coin) => isLive(coin.observedAt) && isItself(coin)),
 );
 
-// Rows of coins that stand still, or are none, are left out; they do not count as malformed.
+// Rows without recent trades are dropped; they do not count as malformed.
 const coinsShape = once(() =>
   rowsShape(z.record(z.string(), z.unknown()))
     .transform((rows) => rows.flatMap((row) => rowShape().safeParse(row).data ?? []))

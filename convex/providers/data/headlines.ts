@@ -1,10 +1,10 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import * as z from "zod";
-import { shortLine } from "../../lib/answers";
+import { shortLine } from "../../figures/answers";
 import { AppError, getErrorMessage } from "../../lib/errors";
 import { once } from "../../lib/lazy";
 import { NEWS_FEEDS, SOURCE_ADDRESSES, type Feed } from "../../figures/publicSources";
-import { isForAssistants } from "../../lib/text/quoted";
+import { isForAssistants } from "./quoted";
 import { withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsShape } from "../call";
@@ -49,7 +49,7 @@ const bare = (title: string) => title.toLowerCase();
 const articlesShape = once(() =>
   z
     .instanceof(XmlElement)
-    .transform((root): unknown[] => entriesIn(root).map(readArticle))
+    .transform((root): unknown[] => listEntries(root).map(readArticle))
     .pipe(
       rowsShape(
         z.object({
@@ -64,8 +64,8 @@ const articlesShape = once(() =>
     ),
 );
 
-/** The entries of a feed's text that can be used. @throws Error for a text that is no feed */
-export const articlesIn = (text: string) => articlesShape().parse(parseRoot(text));
+/** The usable entries of a feed's text. @throws Error for a text that is no feed */
+export const parseArticles = (text: string) => articlesShape().parse(parseRoot(text));
 
 /** The current entries of a site's feed. @throws AppError `upstream` */
 export async function askFeed(turns: RateLimitTurns, source: Feed, timeoutMs: number): Promise<Headline[]> {
@@ -83,26 +83,26 @@ const BARE = /&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w{1,32});)/gi;
 
 /** A feed that is not well-formed is read entry by entry. Entities that only HTML knows stay as they are. @throws XmlError */
 function parseRoot(text: string): XmlElement | null {
-  const safe = sectionsAsText(text.trimStart().replace(FORBIDDEN, ""));
+  const safe = unwrapSections(text.trimStart().replace(FORBIDDEN, ""));
   try {
-    return elementIn(safe);
+    return parseRootElement(safe);
   } catch {
-    return elementIn(`<feed>${entryTexts(safe).join("")}</feed>`);
+    return parseRootElement(`<feed>${cutEntries(safe).join("")}</feed>`);
   }
 }
 
-const elementIn = (text: string) => parseXml(text, { ignoreUndefinedEntities: true }).root;
+const parseRootElement = (text: string) => parseXml(text, { ignoreUndefinedEntities: true }).root;
 
-/** CDATA as the text that it stands for, so that no mark in it is one of the feed's. */
-function sectionsAsText(text: string): string {
+/** CDATA sections as escaped text, so that markup in them is not the feed's. */
+function unwrapSections(text: string): string {
   const [head = "", ...sections] = text.split("<![CDATA[");
-  const told = sections.map((section) => {
+  const escaped = sections.map((section) => {
     const end = section.indexOf("]]>");
     if (end === -1) return section;
     const within = section.slice(0, end).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
     return within + section.slice(end + 3).replace(BARE, "&amp;");
   });
-  return head.replace(BARE, "&amp;") + told.join("");
+  return head.replace(BARE, "&amp;") + escaped.join("");
 }
 
 const MOST_ENTRIES = 300;
@@ -110,13 +110,13 @@ const MOST_ENTRIES = 300;
 const PARTS = ["title", "link", "pubDate", "published", "dc:date", "updated"];
 
 /** The entries of a feed, each with those of its parts that are well-formed. */
-function entryTexts(feed: string): string[] {
+function cutEntries(feed: string): string[] {
   const [, ...entries] = feed.split(/<(?:item|entry)(?=[\s>])/, MOST_ENTRIES);
   return entries.map((entry) => {
     const within = entry.split(/<\/(?:item|entry)>/, 1)[0] ?? "";
-    const parts = PARTS.map((name) => elementText(within, name)).filter((part) => {
+    const parts = PARTS.map((name) => findElementText(within, name)).filter((part) => {
       try {
-        return elementIn(part) !== null;
+        return parseRootElement(part) !== null;
       } catch {
         return false;
       }
@@ -126,7 +126,7 @@ function entryTexts(feed: string): string[] {
 }
 
 /** The first element of this name; "" for none. */
-function elementText(within: string, name: string): string {
+function findElementText(within: string, name: string): string {
   const start = within.indexOf(`<${name}`);
   const close = within.indexOf(">", start);
   if (start === -1 || close === -1 || !/[\s/>]/.test(within.charAt(start + name.length + 1))) return "";
@@ -139,12 +139,12 @@ function elementText(within: string, name: string): string {
 const MAX_DEPTH = 4;
 
 /** The entries of a feed in any format. */
-function entriesIn(within: XmlElement, depth = 0): XmlElement[] {
+function listEntries(within: XmlElement, depth = 0): XmlElement[] {
   return listChildren(within).flatMap((child) =>
     child.name === "item" || child.name === "entry"
       ? [child]
       : depth < MAX_DEPTH
-        ? entriesIn(child, depth + 1)
+        ? listEntries(child, depth + 1)
         : [],
   );
 }
@@ -161,7 +161,7 @@ function readArticle(article: XmlElement): Record<string, string | undefined> {
   const links = parts.filter(({ name }) => name === "link");
   const link = links.find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
   return {
-    // As often encoded twice as once.
+    // Feeds encode titles twice about as often as once.
     title: withoutTags(withoutEntities(readText("title") ?? "")),
     url: link?.attributes["href"] ?? link?.text.trim(),
     publishedAt: readText("pubDate", "published", "dc:date", "updated"),

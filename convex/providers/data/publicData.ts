@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { getOptional, getSiteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import type { WaitTurn } from "../../platform/outside/sourceTurns";
+import type { WaitTurn } from "./turns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../figures/publicSources";
 import { MINUTE } from "../../lib/time";
 import {
@@ -15,8 +15,7 @@ import {
 } from "../call";
 
 /**
- * What the public sources of data have in common: a user agent that names the operator, a limit per source, and no need
- * for a key.
+ * Requests to the public sources of data: a user agent that names the operator, a rate limit per source, and no key.
  */
 
 export type PublicRequest<Shape extends z.ZodType> = {
@@ -31,7 +30,7 @@ export type PublicRequest<Shape extends z.ZodType> = {
   absence?: number;
 };
 
-/** What observes the sources' limits (`limitSourceRate`); `null` for a price, of which there is one a minute. */
+/** The rate limiter of the sources (`limitSourceRate`); `null` for prices, which are requested once a minute. */
 export type RateLimitTurns = WaitTurn | null;
 
 /** A number as exchanges write it: in a string. */
@@ -62,16 +61,16 @@ export async function askPublic<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (turns !== null && !(await turns(source)))
-    throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
+    throw new AppError("upstream", `${name} is at its rate limit: ask again in a minute`);
   const { base, request, isKeyed } = buildRequest(source, body);
-  // Whatever it refuses, it refuses this service; and an answer of another shape is none.
+  // Any refusal counts as this service's failure, and so does an answer of another shape.
   const isFailed = (one: Answer) =>
     one.status !== absence && !(isSuccess(one) && shape.safeParse(one.body).success);
   const answer = requireAnswer(
     name,
     await askProvider(source, base + path, request, timeoutMs, parse, isFailed),
   );
-  if (answer.status === absence) throw new AppError("not_found", `${name} does not list it`);
+  if (answer.status === absence) throw new AppError("not_found", `${name} does not list this token`);
   if (isSuccess(answer)) return parseShape(name, answer.body, shape);
   const isBlocked = !isKeyed && (answer.status === 401 || answer.status === 403);
   throw toStatusError(name, answer.status, isBlocked ? "address" : answer.refusal);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { BillingSubject } from "../../platform/limits/callers";
-import { noteCost, getSentimentCost, USUAL_SENTIMENT_MICROS } from "../../platform/limits/budget";
+import { noteCost } from "../../platform/limits/budget";
+import { getSentimentCost, USUAL_SENTIMENT_MICROS } from "./prices";
 import { deadlines } from "../../platform/outside/deadlines";
 import { getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { describeSchema, parseAnswer, toWireSchema } from "../../lib/answers";
+import { describeSchema, parseAnswer, toWireSchema } from "../../figures/answers";
 import {
   askModel,
   declinedError,

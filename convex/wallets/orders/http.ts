@@ -2,6 +2,7 @@ import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { defined } from "../../lib/objects";
 import { AppError, isErrorCode, STATUS } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
@@ -156,10 +157,8 @@ function describeOrder(row: Order, isRepeat: boolean) {
     status: toPublicStatus(row),
     explorerUrl: EXPLORER + txHash,
     ...(isRepeat ? { repeated: true as const } : {}),
-    ...(error === undefined ? {} : { error }),
     ...terms,
-    ...(bought === undefined ? {} : { buyAmount: bought }),
-    ...(approvalTxHash === undefined ? {} : { approvalTxHash }),
+    ...defined({ error, buyAmount: bought, approvalTxHash }),
   };
 }
 

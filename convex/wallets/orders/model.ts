@@ -1,6 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { requireUnfrozenRules } from "../../identity/model";
+import { defined } from "../../lib/objects";
 import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
 import { NOBODY, queryByBoth } from "../../platform/records";
@@ -130,11 +131,13 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
     action: request.kind,
     source,
     ...mentioned,
-    ...(key === undefined ? {} : { keyId: key._id }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(found === undefined ? {} : { mostFee: found.mostFee }),
-    ...(found?.minBuyAmount === undefined ? {} : { minBuyAmount: found.minBuyAmount }),
-    ...(value === undefined ? {} : { value }),
+    ...defined({
+      keyId: key?._id,
+      idempotencyKey,
+      mostFee: found?.mostFee,
+      minBuyAmount: found?.minBuyAmount,
+      value,
+    }),
   };
 }
 

@@ -124,13 +124,13 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
   const quota = (name: string, againAt: number) => limitExceeded(name, Math.max(1, againAt - now));
   const refused = recent.find(({ error, endedAt = 0 }) => error === REFUSED && endedAt > now - HOUR);
   if (refused?.endedAt !== undefined)
-    throw quota("the limit of questions to an owner who has refused", refused.endedAt + HOUR);
+    throw quota("The owner has refused such a question within the last hour", refused.endedAt + HOUR);
   const first = recent.at(MOST_A_DAY - 1);
   if (first !== undefined && first._creationTime > now - DAY)
-    throw quota("the daily limit of questions to the owner", first._creationTime + DAY);
+    throw quota("The daily limit of questions to the owner is reached", first._creationTime + DAY);
   for (const row of recent)
     if (row.state === "asked" && (await findEndReason(ctx, row, now)) === null)
-      throw quota("the limit of open questions to the owner", row.nextCheckAt);
+      throw quota("An earlier question to the owner is still open", row.nextCheckAt);
 }
 
 /**

@@ -8,7 +8,7 @@ import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { NOBODY, queryByBoth, queryDue } from "../../platform/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
-import { tellOwner } from "../../messenger/webhooks/events";
+import { emitToOwner } from "../../messenger/webhooks/events";
 import {
   requireWallet,
   NO_ACCOUNT,
@@ -305,7 +305,7 @@ async function finalizeOrder(
   const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
   const event = { status: state, error: error ?? null, success: error === undefined };
   const transaction = { transactionId: orderId, ...request, txHash, ...event, bought };
-  await tellOwner(ctx, userId, "transaction.ended", transaction);
+  await emitToOwner(ctx, userId, "transaction.ended", transaction);
   if (mentionId !== undefined && onSettled !== undefined) {
     const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
     await ctx.scheduler.runAfter(0, handle, { mentionId });

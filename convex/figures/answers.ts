@@ -1,13 +1,12 @@
 import * as z from "zod";
-import { extractJson, valueIn } from "./text/json";
-import { removeForeignLinksDeep, cut } from "./text/strings";
+import { extractJson, valueIn } from "../lib/text/json";
+import { removeForeignLinksDeep, cut } from "../lib/text/strings";
 
 /**
- * What a model is asked for in JSON, and how its answer is read: tolerant of form (code fences and prose around it, keys
- * and words in another case, numbers as text, extra keys), strict in everything else.
+ * The JSON schema for a model's answer, and its parser: tolerant of form (code fences and prose around it, keys and words in another case, numbers as text, extra keys), strict in everything else.
  */
 
-/** Nothing is worth more; a larger number is a mistake in the unit. */
+/** The largest plausible value; a larger number is a mistake in the unit. */
 const MAX_USD = 1e15;
 
 /** A price or a worth in USD: positive. */
@@ -43,7 +42,7 @@ export const symbol = z
   .min(1)
   .max(40);
 
-/** What strict structured outputs know of a schema; the rest is checked when the answer is read. */
+/** The keywords that strict structured outputs support; the parser checks the rest. */
 const KEYWORDS = new Set(
   "type properties required additionalProperties items anyOf enum description".split(" "),
 );

@@ -1,19 +1,18 @@
 /**
- * What strangers have written, headlines above all, reaches AI clients that hold tools which move money. A text that could
- * only be meant for such a client is left out. Pure.
+ * Untrusted texts, headlines above all, reach AI clients whose tools move money (prompt injection). A text that addresses such a client is dropped. Pure.
  */
 
-/** Addresses and hashes of EVM chains, Bitcoin and Solana: nobody's headline holds a whole one. */
+/** Addresses and hashes of EVM chains, Bitcoin and Solana: a genuine headline never holds a complete one. */
 const ADDRESS = /\b(?:0x[0-9a-f]{40}|bc1[0-9a-z]{20})|\b[1-9A-HJ-NP-Za-km-z]{32,44}\b/i;
 
-/** A tool, as such clients name theirs: `send_token`. */
+/** A tool name as AI clients have them: `send_token`. */
 const TOOL =
   /(?<![@\w])(?:get|ask|run|start|stop|connect|swap|send|create|set|list|read|write|call|make|approve|transfer|export|delete)_[a-z]/i;
 
 const WHOM = String.raw`\b(?:ai|llm|language|chat|assistant|gpt|claude|system)[ -]?(?:assistants?|agents?|models?|bots?|readers?|notice|messages?|prompts?|instructions?|override)\b`;
 const DEED = String.raw`(?:calls?|invokes?|sends?|transfers?|swaps?|moves?|withdraws?|approves?|exports?|reveals?|ignores?|disregards?|forgets?|executes?|runs?|forwards?|repl(?:y|ies)|responds?|answers?|tells?|buy|sell)`;
 
-/** An order, by its words: to whom it is, or what only a model can be told to do. In lower case, Latin letters without marks. */
+/** An instruction: addressed to an assistant, or one that only a model could follow. In lower case, Latin letters without marks. */
 const ORDER = new RegExp(
   [
     // "… AI assistants: call …", "AI agents must send …"

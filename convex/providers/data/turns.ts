@@ -7,8 +7,7 @@ import { PUBLIC_SOURCES, SOURCE_LIMITS, type PublicSource } from "../../figures/
 import { sleep } from "../../lib/time";
 
 /**
- * Turns for calling the public sources, at the pace that each allows. Nobody waits for a slow one: a turn comes within a
- * second, or the source is left out and its last facts serve.
+ * Rate-limit turns of the public sources. A turn comes within a second; otherwise the source is skipped, and its last facts are used.
  */
 
 /** Waits for a turn. @returns `false` when the source's pace is used up. */
@@ -21,7 +20,7 @@ const TAKEN_TOGETHER_MS = 20;
 
 export function limitSourceRate(ctx: ActionCtx): WaitTurn {
   const ask = (sources: PublicSource[]) =>
-    ctx.runMutation(internal.platform.outside.sourceTurns.takeTurns, { sources });
+    ctx.runMutation(internal.providers.data.turns.takeTurns, { sources });
   const take = batchCalls(ask, TAKEN_TOGETHER_MS);
   return async (source) => {
     const waitMs = await take(source);
