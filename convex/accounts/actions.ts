@@ -99,10 +99,14 @@ export const linkAddress = action({
       const address = parseAddress(given.address);
       const age = Date.now() - issuedAt;
       if (!Number.isInteger(issuedAt) || age < -SKEW_MS || age > CHALLENGE_MS)
-        throw new AppError("invalid_request", "The message has expired: ask for another");
+        throw new AppError("invalid_request", "The message has expired: request a new one and sign that");
       const message = buildChallengeText(userId, address, issuedAt);
       const isSigned = isHex(signature) && (await isSignedBy(address, hashMessage(message), signature));
-      if (!isSigned) throw new AppError("invalid_request", "The message was not signed by this address");
+      if (!isSigned)
+        throw new AppError(
+          "invalid_request",
+          "The signature is not this address's: sign the message as it is, with the key of this address",
+        );
       const linked = { address: address.toLowerCase() };
       await ctx.runMutation(internal.accounts.profile.storeLinkedAddress, { userId, ...linked });
       return linked;

@@ -9,6 +9,8 @@ import { parseUserId } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { DAY, formatDateTime, HOUR } from "../lib/time";
 import { toChatUser, enqueueCard, findUserOfMessenger } from "../messenger/model";
+import { endEveryLink, linkOwner } from "../messenger/linking";
+import { removeSettings } from "../messenger/notices";
 import { hasRows, isInUse } from "./data";
 import {
   type Account,
@@ -27,18 +29,16 @@ import { vClaimed } from "../identity/tables";
 import { explainTaken } from "../identity/ownerLink";
 
 /**
- * Who owns an account: the first who knows a free id and claims it, by a login of the web application or by a tap on a
- * link in the service's bot. One transaction decides. If the id had a wallet, the claim waits for 48 hours; until then
- * the id stays free, and anybody who knows it can end the claim.
+ * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the service's bot. One transaction decides. If the id has a wallet, the claim is pending for 48 hours; until then the id stays free, and any caller that knows it can end the claim.
  */
 
 /** Long enough for a person to read a notice, whatever the day. */
 const CLAIM_MS = 48 * HOUR;
 
-/** How long nobody can claim an id after somebody has ended a claim, because each one needs their attention. */
+/** How long an id cannot be claimed after an ended claim: each claim costs its users' attention. */
 const REST_MS = 7 * DAY;
 
-/** Of the account made at sign-in, in whose place the claimed one comes. */
+/** The condition on the account made at sign-in, which the claimed account replaces. */
 const STAY_EMPTY =
   "Until then the account that you have by your sign-in has to stay empty: a game, a deposit or a linked chat of its own would end the claim";
 
@@ -56,7 +56,7 @@ export const claimAccount = internalMutation({
 });
 
 /**
- * @param isMeant Otherwise the claim is only looked at.
+ * @param isMeant `false` for a dry run.
  * @returns When the claim takes effect (epoch ms); `null` if it has.
  * @throws AppError `conflict` if the login cannot own the id.
  */
@@ -83,39 +83,39 @@ async function openClaim(
   return dueAt;
 }
 
-/** Lets a login wait for an account, which is told. */
+/** Stores a pending claim, and notifies the account. */
 async function openPendingClaim(
   ctx: MutationCtx,
   userId: string,
   claim: { login: string; dueAt: number },
-  told: AccountNotice,
+  notice: AccountNotice,
 ): Promise<void> {
   await saveAccount(ctx, userId, { claim, ownerCode: undefined });
   await ctx.scheduler.runAt(claim.dueAt, internal.accounts.claims.completeClaim, { userId });
-  await announce(ctx, userId, told);
+  await announce(ctx, userId, notice);
 }
 
-/** Why a login can own no other account than it has, or none but another one; `null` if it can. */
+/** Why a login cannot own the account; `null` if it can. */
 async function findLoginConflict(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount?.claimed === true)
-    return "You own another userId already: a login or a chat owns one in all";
+    return "You own another userId already, and a login or a chat can own only one: claim with another login";
   if (ownAccount !== null && (await isInUse(ctx, ownAccount.userId))) return OWN_ROWS;
   const waiting = await findPendingClaim(ctx, login);
   if (waiting !== null && waiting.userId !== userId)
-    return "A claim of another userId waits for you: a login owns one in all";
+    return "You have a pending claim of another userId, and a login can own only one: end that claim first, or claim with another login";
   const messengerId = parseMessengerLogin(login);
   if (messengerId === null) return null;
-  const linked = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId });
-  if (linked?.confirmed !== true || linked.userId === userId) return null;
-  return "This messenger account is linked to another userId";
+  const linkedUser = await findUserOfMessenger(ctx, messengerId);
+  if (linkedUser === null || linkedUser === userId) return null;
+  return "This messenger account is linked to another userId: unlink it there first";
 }
 
-/** A claim takes the place of the account made at sign-in, not of the one that is claimed: what is in that stays. */
+/** The claimed account replaces the one made at sign-in, and keeps its own rows. */
 const OWN_ROWS =
   "The account that you have by your sign-in has rows of its own, such as credits, a game or a linked chat, and the claim would take its place. Claim with another login, or empty that account first";
 
-/** The account that a login waits for: its own claim, or what an operator has decided. */
+/** The account of a login's pending claim, or of an operator's pending change of login. */
 async function findPendingClaim(ctx: QueryCtx, login: string): Promise<Account | null> {
   return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
 }
@@ -136,11 +136,11 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
       ? "Whoever claimed it cannot own it. It has no owner, and can be claimed again."
       : "The login that it was to get cannot own it: the people who run this service can name another one.",
   ]);
-  await tellClaimer(ctx, login, refusal);
+  await notifyClaimer(ctx, login, refusal);
 });
 
-/** A claim that fails is no secret to who has made it: the login's own account is told, or the chat that is the login. */
-async function tellClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
+/** Notifies the claimer of a failed claim: on the login's own account, or in the chat that is the login. */
+async function notifyClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
   const title = "🔐 Your claim of an account id has failed";
   const why = `${refusal.replaceAll("userId", "account id")}.`;
   const own = await findAccountByLogin(ctx, login);
@@ -152,21 +152,21 @@ async function tellClaimer(ctx: MutationCtx, login: string, refusal: string): Pr
   await enqueueCard(ctx, { ...to, kind: "account", paragraphs: [[{ bold: title }], [why]] });
 }
 
-/** Makes a login the owner, in place of the account of its own, which is not in use. What others have set ends. */
+/** Makes a login the owner, in place of its own unused account. Settings of earlier users of the id end. */
 async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const former = (await findAccount(ctx, userId))?.login;
   if (former === undefined) {
     await announce(ctx, userId, ["🔐 Your account id has an owner now", "What it has belongs to them."]);
-    await ctx.runMutation(internal.messenger.notices.removeSettings, { userId });
+    await removeSettings(ctx, userId);
     await ctx.runMutation(internal.alerts.model.endAllAlerts, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
   } else {
-    // Before the chat's link ends, which hears of it, too.
+    // Before the chat's link ends, so that the chat is notified too.
     const ended = "The old one's keys, open orders and linked chat have ended.";
     await announce(ctx, userId, ["🔐 Your account has another login", ended]);
     await revokeKeys(ctx, userId);
-    // The messenger account that was linked, or was the login, may be in others' hands.
-    await ctx.runMutation(internal.messenger.linking.endAll, { userId });
+    // The formerly linked messenger account, or the former login, may be compromised.
+    await endEveryLink(ctx, userId);
   }
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount !== null) await ctx.db.delete("accounts", ownAccount._id);
@@ -177,19 +177,19 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
     ownerCode: undefined,
   });
   const messengerId = parseMessengerLogin(login);
-  if (messengerId !== null)
-    await ctx.runMutation(internal.messenger.linking.linkOwner, { userId, messengerId });
+  if (messengerId !== null) await linkOwner(ctx, userId, messengerId);
 }
 
-/** Anybody who knows an id ends a claim of it that waits: it stays free. @throws AppError `not_found` */
+/** Ends a pending claim on the word of any caller that knows the id, which stays free. @throws AppError `not_found` */
 export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name }) => {
   const { userId, row } = await resolveAccount(ctx, name);
-  if (getClaimDueAt(row) === null) throw new AppError("not_found", "No claim of this userId waits");
+  if (getClaimDueAt(row) === null)
+    throw new AppError("not_found", "There is no pending claim of this userId: nothing to end");
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
   await announce(ctx, userId, ["🔐 The claim of your account has ended", "Nobody can claim it for a week."]);
 });
 
-/** When a messenger account owns the id that it has claimed (epoch ms); `null` if none waits for it. */
+/** When the pending claim of a messenger account takes effect (epoch ms); `null` without one. */
 export const getPendingClaimTime = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.number(), v.null()),
@@ -198,7 +198,7 @@ export const getPendingClaimTime = internalQuery({
 });
 
 /**
- * A link in the bot: what it offers to a messenger account or, with a tap on it, the claim.
+ * Previews the claim of a link in the bot or, after a tap, makes it.
  * @returns The account, and when it is theirs (epoch ms); `null`: at once.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
@@ -217,8 +217,7 @@ export const claimByLink = internalMutation({
 });
 
 /**
- * A lost login: an operator who knows whose account it is gives it another one, two hours from now, and every link ends; a
- * freeze by the login itself takes that back, none by a chat.
+ * For a lost login: an operator gives the account another one, two hours from now, and every link ends. A freeze by the old login cancels the change; a freeze from a chat does not.
  * `npx convex run --prod accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
  * @returns When it takes effect, epoch ms.
  * @throws AppError `not_found` without an owner; `conflict` if the new login cannot own it.
@@ -228,7 +227,8 @@ export const changeLogin = internalMutation({
   returns: v.number(),
   handler: async (ctx, { userId: name, login, reason }) => {
     const { userId, row } = await resolveAccount(ctx, name);
-    if (row?.login === undefined) throw new AppError("not_found", "This userId has no owner");
+    if (row?.login === undefined)
+      throw new AppError("not_found", "This userId has no owner: its first owner claims it");
     if (!login.includes("|")) throw new AppError("invalid_request", "login must be <issuer>|<subject>");
     const refusal = await findLoginConflict(ctx, userId, login);
     if (refusal !== null) throw new AppError("conflict", refusal);

@@ -12,13 +12,12 @@ import { defineMutation } from "../platform/changes";
 import { type Going, type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";
 import { MINUTE } from "../lib/time";
+import { endLink } from "../messenger/linking";
 import { records } from "../schema";
 import { findAccount, changeRules, requireSetter, requireUser, saveAccount } from "../identity/model";
 
 /**
- * A user's own data: its export, and its deletion. Each table says what becomes of its rows (`platform/records`). Deposits and
- * payments stay without the user's name, because a payment whose row is gone could be used again. Everything that money
- * depends on stays as it is, also the account itself, which protects the wallets.
+ * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`). Deposits and payments stay, anonymised, because a payment without its row could be used again. Rows that money depends on stay unchanged, as does the account itself, which protects the wallets.
  */
 const tables = listKeys(records);
 
@@ -48,7 +47,7 @@ export async function hasRows(ctx: QueryCtx, table: TableNames, userId: string):
   return (await queryRows(ctx, table, userId).first()) !== null;
 }
 
-/** Whether the account of a `userId` has anything that its user would miss: a row in a section of their export. */
+/** Whether the account has data of its user: a row in a section of the export. */
 export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
   for (const table of SECTIONS.values())
     if (table !== "accounts" && (await hasRows(ctx, table, userId))) return true;
@@ -82,7 +81,7 @@ export const erase = mutation({
   handler: async (ctx) => {
     const { userId, erasingSince = Date.now() } = await requireSetter(ctx);
     await changeRules(ctx, userId, { erasingSince, recipients: undefined });
-    await ctx.runMutation(internal.messenger.linking.endLink, { userId, by: "token" });
+    await endLink(ctx, userId, "token");
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.accounts.data.eraseStep, { userId });
     return null;

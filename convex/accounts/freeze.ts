@@ -1,4 +1,3 @@
-import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
@@ -13,12 +12,13 @@ import {
   saveAccount,
 } from "../identity/model";
 
-/** What stops an account's signatures, and what its channels are told. Steps of their caller's mutation. */
+import { notifyAccount } from "../messenger/notices";
+
+/** Freezes, and the notices to an account's channels. Steps of their caller's mutation. */
 
 /**
- * Stops everything that would be signed for an account's wallets, cancels all that would loosen its rules and does not
- * count yet, and tells it. Freezing a frozen account does so again.
- * @param by A linked chat may be in others' hands: it cancels no change of the login, which is the way out then.
+ * Stops all signing for an account's wallets, cancels its pending relaxations, and notifies its channels. Freezing a frozen account repeats all three.
+ * @param by A compromised chat must not block recovery: a freeze from a chat does not cancel a change of login.
  */
 export async function freezeAccount(ctx: MutationCtx, userId: string, by: "login" | "chat"): Promise<void> {
   const row = await findAccount(ctx, userId);
@@ -34,7 +34,7 @@ export async function freezeAccount(ctx: MutationCtx, userId: string, by: "login
   ]);
 }
 
-/** Changes the rules, and cancels what would loosen them and does not count yet. */
+/** Changes the rules, and cancels every pending relaxation. */
 export async function cancelPendingRelaxations(
   ctx: MutationCtx,
   userId: string,
@@ -68,7 +68,8 @@ export async function revokeKeys(ctx: MutationCtx, userId: string, after = -1): 
 export async function unfreezeAccount(ctx: MutationCtx, userId: string): Promise<number> {
   const now = Date.now();
   const row = await findAccount(ctx, userId);
-  if (!isFrozen(row, now)) throw new AppError("conflict", "Your account is not frozen");
+  if (!isFrozen(row, now))
+    throw new AppError("conflict", "Your account is not frozen: there is nothing to end");
   if (row?.thawsAt !== undefined) return row.thawsAt;
   const thawsAt = now + RELAXATION_MS;
   await saveAccount(ctx, userId, { thawsAt });
@@ -82,7 +83,7 @@ export const NOT_YOU = "If that was not you, freeze your account before then.";
 /** A title and paragraphs. */
 export type AccountNotice = [string, ...(string | (string | { code: string } | { command: string })[])[]];
 
-/** Tells what has happened to an account on every channel that it has. */
+/** Notifies every channel of an account. */
 export async function announce(
   ctx: MutationCtx,
   userId: string,
@@ -90,5 +91,5 @@ export async function announce(
 ): Promise<void> {
   log.info("account.changed", { account: (await findAccount(ctx, userId))?._id, title });
   const paragraphs = [[{ bold: title }], ...body.map((one) => (typeof one === "string" ? [one] : one))];
-  await ctx.runMutation(internal.messenger.notices.notifyAccount, { userId, paragraphs });
+  await notifyAccount(ctx, userId, paragraphs);
 }

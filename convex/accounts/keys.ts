@@ -29,8 +29,8 @@ const MOST_DAYS = 365;
 
 /**
  * Creates a key. This answer is the only place that shows its text: only its SHA-256 is stored. For two hours a key
- * with `trade` or `withdraw` only reads. Every channel of the account is told.
- * @param args.scopes `read`: what the owner's `userId` alone may, which every key may; `trade`: swaps; `withdraw`: sends
+ * with `trade` or `withdraw` only reads. Every channel of the account is notified.
+ * @param args.scopes `read`: the rights of the owner's `userId` alone, which every key has; `trade`: swaps; `withdraw`: sends
  * to listed recipients, and where cards go.
  * @param args.days How long it is valid, 1 to 365; by default until it is revoked.
  * @param args.dailyUsd Its limit in any 24 hours, decimal USD, in addition to the owner's limit.
@@ -51,13 +51,17 @@ export const create = mutation({
     const scopes = [...new Set(args.scopes)];
     if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))
       throw new AppError("invalid_request", "name must be 1 to 40 letters, digits, spaces, _, . and -");
-    if (scopes.length === 0) throw new AppError("invalid_request", "scopes must name at least one");
+    if (scopes.length === 0)
+      throw new AppError("invalid_request", "scopes must name at least one of read, trade and withdraw");
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
     const daily = dailyUsd === undefined ? undefined : parseMicroUsd("dailyUsd", dailyUsd);
     const now = Date.now();
     if ((await listKeysOfAccount(ctx, userId)).length >= MAX_KEYS)
-      throw new AppError("conflict", `There can be ${MAX_KEYS} keys, expired ones too: revoke one first`);
+      throw new AppError(
+        "conflict",
+        `An account has at most ${MAX_KEYS} keys, expired ones included: revoke one first`,
+      );
     const key = `mk_${createRandomHex(32)}`;
     const onlyReads = scopes.every((scope) => scope === "read");
     const countsFrom = onlyReads ? now : now + RELAXATION_MS;
@@ -81,14 +85,15 @@ export const create = mutation({
   },
 });
 
-/** Revokes a key at once, and voids its orders that nobody has signed yet. @throws AppError `not_found` */
+/** Revokes a key at once, and voids its unsigned orders. @throws AppError `not_found` */
 export const revoke = mutation({
   args: { keyId: v.id("keys") },
   returns: v.null(),
   handler: async (ctx, { keyId }) => {
     const { userId } = await requireUser(ctx);
     const row = await ctx.db.get("keys", keyId);
-    if (row?.userId !== userId) throw new AppError("not_found", "There is no such key");
+    if (row?.userId !== userId)
+      throw new AppError("not_found", "You have no such key: your profile lists yours");
     if (row.revokedAt !== undefined) return null;
     await ctx.db.patch("keys", keyId, { revokedAt: Date.now() });
     await changeRules(ctx, userId);
@@ -103,8 +108,7 @@ export const revoke = mutation({
 const MAX_RECIPIENTS = 100;
 
 /**
- * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account
- * is told.
+ * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account is notified.
  * @throws AppError `invalid_request` if it is not an address, or money sent there would be lost; `conflict` if the list is
  * full; `rate_limited`; `paused` while the account is frozen.
  */
@@ -114,7 +118,7 @@ export const addRecipient = mutation({
   handler: async (ctx, { address }) => addToRecipients(ctx, (await requireSetter(ctx)).userId, address),
 });
 
-/** The same, for a caller who may. */
+/** Adds to an account's recipients. The caller is already authorized. */
 export async function addToRecipients(ctx: MutationCtx, userId: string, written: string): Promise<Listed> {
   await requireUnfrozenRules(ctx, userId);
   const address = parseRecipient(written);
@@ -122,7 +126,7 @@ export async function addToRecipients(ctx: MutationCtx, userId: string, written:
   const present = recipients.find((one) => one.address === address);
   if (present !== undefined) return present;
   if (recipients.length >= MAX_RECIPIENTS)
-    throw new AppError("conflict", `At most ${MAX_RECIPIENTS} addresses can be on the list`);
+    throw new AppError("conflict", `The list holds at most ${MAX_RECIPIENTS} addresses: remove one first`);
   const entry = { address, countsFrom: Date.now() + RELAXATION_MS };
   await saveAccount(ctx, userId, { recipients: [...recipients, entry] });
   await announce(ctx, userId, [
@@ -134,19 +138,23 @@ export async function addToRecipients(ctx: MutationCtx, userId: string, written:
   return entry;
 }
 
-/** Takes an address off the list at once, and voids what nobody has signed yet. @throws AppError `not_found`; `invalid_request` if it is not an address. */
+/** Takes an address off the list at once, and voids unsigned orders. @throws AppError `not_found`; `invalid_request` if it is not an address. */
 export const removeRecipient = mutation({
   args: { address: v.string() },
   returns: v.null(),
   handler: async (ctx, { address }) => removeFromRecipients(ctx, (await requireUser(ctx)).userId, address),
 });
 
-/** The same, for a caller who may. */
+/** Removes from an account's recipients. The caller is already authorized. */
 export async function removeFromRecipients(ctx: MutationCtx, userId: string, written: string): Promise<null> {
   const address = parseRecipient(written);
   const recipients = await listRecipients(ctx, userId);
   const others = recipients.filter((one) => one.address !== address);
-  if (others.length === recipients.length) throw new AppError("not_found", "This address is not on the list");
+  if (others.length === recipients.length)
+    throw new AppError(
+      "not_found",
+      "This address is not on your list of recipients: your profile shows the list",
+    );
   await changeRules(ctx, userId, { recipients: others });
   await announce(ctx, userId, ["🔐 A recipient was removed from your list", [{ code: address }]]);
   return null;

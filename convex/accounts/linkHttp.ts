@@ -18,7 +18,7 @@ import type { MessengerAccount } from "../messenger/linking";
 import { hashCode } from "../messenger/model";
 import { ensureWallet } from "../wallets/custody/wallets";
 
-/** Links between messenger accounts and users, for bots that are not the service's own. */
+/** Links between messenger accounts and users, for other bots than the service's own. */
 
 const ACCOUNT = "must be a messenger account's id";
 const accountName = z
@@ -39,7 +39,7 @@ function guard(headers: Headers): void {
   if (secret === undefined || isEqualBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
   throw new AppError(
     "unauthorized",
-    "This service accepts links only from bots that have its secret: Authorization: Bearer <secret>",
+    "This service accepts links only from bots that have its secret: send it as Authorization: Bearer <secret>",
   );
 }
 const BOTS_SECRET = {
@@ -128,9 +128,7 @@ const wallet: MountedEndpoint = defineEndpoint({
 });
 
 /**
- * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
- * guess of its sender: in the bot this is the account, elsewhere the network address, because anybody can name an
- * account.
+ * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a guess of its sender: the account in the bot, elsewhere the network address, because any caller can name an account.
  * @returns The user, and the address of their custody wallet, which is created if there is none.
  * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a
  * link that cannot be replaced; `rate_limited`, `not_configured`.

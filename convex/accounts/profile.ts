@@ -14,7 +14,7 @@ import {
   changeRules,
   getDailyLimit,
   findUser,
-  firstDaily,
+  getDailyLimitBeforeRaise,
   requireUnfrozenRules,
   RELAXATION_MS,
   MAX_ADDRESSES,
@@ -26,14 +26,14 @@ import { announce } from "./freeze";
 import { freezeAccount, NOT_YOU, unfreezeAccount } from "./freeze";
 import { vListed } from "../identity/tables";
 
-/** The signed-in user's own account: its id, its limit, its freeze, and the addresses that they have proved to be theirs. */
+/** The signed-in user's own account: its id, its limit, its freeze, and the addresses that its user has proved to own. */
 const vMe = v.object({
   userId: v.string(),
   claimed: v.boolean(),
   addresses: v.array(v.string()),
   /** The addresses that orders by key, chat or post may send to, oldest first, and from when on. */
   recipients: v.array(vListed),
-  /** What all orders in the owner's name may move in any 24 hours, decimal USD, until `next` holds. */
+  /** The limit of all orders of the owner in any 24 hours, decimal USD, until `next` holds. */
   dailyUsd: v.string(),
   /** A higher limit, and from when on it holds, which may be over; `null` if the last change was no higher one. */
   next: v.union(v.object({ dailyUsd: v.string(), from: v.number() }), v.null()),
@@ -63,7 +63,7 @@ export const me = query({
       userId: row.name ?? row.userId,
       addresses: (await listAddresses(ctx, row.userId)).map(({ address }) => address),
       recipients: row.recipients ?? [],
-      dailyUsd: formatUnits(firstDaily(row), 6),
+      dailyUsd: formatUnits(getDailyLimitBeforeRaise(row), 6),
       next: next ? { dailyUsd: formatUnits(BigInt(next.dailyMicroUsd), 6), from: next.countsFrom } : null,
       frozenAt,
       thawsAt,
@@ -86,8 +86,7 @@ export const signIn = mutation({
 });
 
 /**
- * Replaces the caller's `userId`, if it has leaked. From then on the old one belongs to nobody, for good: requests that
- * name it get 404. The account keeps everything, including its keys; questions that wait for the owner's approval
+ * Replaces the caller's `userId`, if it has leaked. From then on the old one is invalid for good: requests with it get 404. The account keeps everything, including its keys; questions that wait for the owner's approval
  * become void.
  * @throws AppError `rate_limited`
  */
@@ -102,7 +101,7 @@ export async function replaceAccountId(ctx: MutationCtx, userId: string): Promis
   const before = (await findAccount(ctx, userId))?.name;
   if (before !== undefined) await ctx.db.insert("accounts", { userId: before, name: "" });
   const name = createUserId();
-  // Whoever knows the old id may have asked the questions that are pending.
+  // The pending questions may come from a caller that knows the leaked id.
   await changeRules(ctx, userId, { name });
   await announce(ctx, userId, [
     "🔁 Your account has a new id",
@@ -113,7 +112,7 @@ export async function replaceAccountId(ctx: MutationCtx, userId: string): Promis
 }
 
 /**
- * Sets what all orders in the caller's name may move in 24 hours. A lower limit holds at once, a higher one two hours
+ * Sets the limit of all orders of the caller in 24 hours. A lower limit holds at once, a higher one two hours
  * later; setting the present one takes that back.
  * @param args.dailyUsd Decimal USD such as "250".
  * @throws AppError `invalid_request`; `rate_limited`; `paused` for a higher one while the account is frozen.
@@ -166,8 +165,7 @@ export const unfreeze = mutation({
 });
 
 /**
- * Links an address whose key has signed the user's message. Whoever can sign for an address owns it now: another user who
- * had linked it loses it, and keeps what was credited until then.
+ * Links an address whose key has signed the user's message. The signature proves ownership: an earlier link of another user ends, and that user keeps what was credited until then.
  * @throws AppError `conflict` if the user has too many.
  */
 export const storeLinkedAddress = defineMutation(
@@ -176,7 +174,7 @@ export const storeLinkedAddress = defineMutation(
     const before = await getOneFrom(ctx.db, "addresses", "by_address", address);
     if (before?.userId === userId) return;
     if ((await listAddresses(ctx, userId)).length >= MAX_ADDRESSES)
-      throw new AppError("conflict", `At most ${MAX_ADDRESSES} addresses can be linked`);
+      throw new AppError("conflict", `At most ${MAX_ADDRESSES} addresses can be linked: unlink one first`);
     if (before !== null) await ctx.db.delete("addresses", before._id);
     await ctx.db.insert("addresses", { address, userId });
     // Earlier deposits from it belong to the user too.
@@ -184,14 +182,18 @@ export const storeLinkedAddress = defineMutation(
   },
 );
 
-/** Unlinks an address of the caller's; later deposits from it belong to nobody. @throws AppError `not_found` */
+/** Unlinks an address of the caller; later deposits from it are credited to no user. @throws AppError `not_found` */
 export const unlinkAddress = mutation({
   args: { address: v.string() },
   returns: v.null(),
   handler: async (ctx, { address }) => {
     const { userId } = await requireUser(ctx);
     const row = await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase());
-    if (row?.userId !== userId) throw new AppError("not_found", "This address is not linked to this user");
+    if (row?.userId !== userId)
+      throw new AppError(
+        "not_found",
+        "This address is not linked to your account: your profile lists those that are",
+      );
     await ctx.db.delete("addresses", row._id);
     return null;
   },

@@ -11,12 +11,12 @@ import { formatDateTime, toIso } from "../lib/time";
 import { resolveAccount, getClaimDueAt, findOwner, requireUser, type Account } from "./model";
 import type { vScope } from "./tables";
 
-/** Who may do what for a `userId`, from what the caller has proved. Nothing else decides that. */
+/** Authorization: the only place that decides which actions a credential allows on a `userId`. */
 
-/** To whoever only names an id, so that nobody pays money into somebody else's wallet. */
+/** The note to callers with only an id, so that they do not pay into a wallet of another owner. */
 const OWNED = "This userId has an owner: only its owner can move what is paid in";
 
-/** The scope that a key needs for an act; `null`: any key. */
+/** The scope that a key needs for an action; `null`: any key. */
 const SCOPE: Record<Action, Infer<typeof vScope> | null> = {
   swap: "trade",
   send: "withdraw",
@@ -30,7 +30,7 @@ export type Decision =
   | { kind: "allowed"; by: Credential; key?: Doc<"keys"> }
   | { kind: "refused" | "asks"; error: AppError };
 
-/** What a caller has proved about a `userId`. `other`: that they are another user. */
+/** The credential of a caller for a `userId`. `other`: the token of another user. */
 type Credentials = { by: Credential | "other"; key?: Doc<"keys"> };
 
 /**
@@ -51,8 +51,15 @@ async function readCredentials(
   }
   const key = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
   if (key === null || key.revokedAt !== undefined || (key.expiresAt ?? Infinity) <= now)
-    throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
-  if (key.userId !== owner.userId) throw new AppError("forbidden", "This key belongs to another user");
+    throw new AppError(
+      "unauthorized",
+      "This key is not valid (revoked, expired or unknown): create a new one in the web application's profile",
+    );
+  if (key.userId !== owner.userId)
+    throw new AppError(
+      "forbidden",
+      "This key belongs to another user: send it with that user's userId, or none",
+    );
   return { by: "key", key };
 }
 
@@ -60,9 +67,10 @@ function refuse(message: string, kind: "refused" | "asks" = "refused"): Decision
   return { kind, error: new AppError("forbidden", message) };
 }
 
-function decide({ by, key }: Credentials, deed: Action, now: number): Decision {
-  const scope = SCOPE[deed];
-  if (by === "other") return refuse("This userId has another owner than the token");
+function decide({ by, key }: Credentials, action: Action, now: number): Decision {
+  const scope = SCOPE[action];
+  if (by === "other")
+    return refuse("This token belongs to another user than the owner of this userId: sign in as the owner");
   if (key !== undefined) {
     if (scope !== null && !key.scopes.includes(scope)) return refuse(`This key lacks the scope ${scope}`);
     if (scope !== null && key.countsFrom > now)
@@ -71,7 +79,7 @@ function decide({ by, key }: Credentials, deed: Action, now: number): Decision {
   }
   if (by !== "id" || scope === null) return { kind: "allowed", by };
   const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key with the scope ${scope}`;
-  if (deed === "delivery") return refuse(needs);
+  if (action === "delivery") return refuse(needs);
   return refuse(
     `${needs}, or a tap in the owner's chat, which has to be linked with the service's bot`,
     "asks",
@@ -79,22 +87,22 @@ function decide({ by, key }: Credentials, deed: Action, now: number): Decision {
 }
 
 /**
- * The verdict on an act, in the transaction that decides: the present state counts.
+ * The decision on an action. Call it in the transaction that acts on it: the present state counts.
  * @throws AppError as `readCredentials`.
  */
 export async function authorize(
   ctx: QueryCtx,
   userId: string,
-  deed: Action,
+  action: Action,
   now: number,
   keyHash?: string,
 ): Promise<Decision> {
-  return decide(await readCredentials(ctx, await findOwner(ctx, userId), keyHash, now), deed, now);
+  return decide(await readCredentials(ctx, await findOwner(ctx, userId), keyHash, now), action, now);
 }
 
-/** Throws a refusal. @throws AppError `forbidden` */
-export function requireAllowed(verdict: Decision): void {
-  if (verdict.kind !== "allowed") throw verdict.error;
+/** @throws AppError `forbidden` for a decision that refuses or asks */
+export function requireAllowed(decision: Decision): void {
+  if (decision.kind !== "allowed") throw decision.error;
 }
 
 /**
@@ -126,7 +134,7 @@ const vResolvedAccount = v.object({
   }),
 });
 
-/** What the answers to whoever names an account say of it. */
+/** The notes on an account that every answer to its id carries. */
 function buildNotes(
   row: Account | null,
   by: Credentials["by"] | null,
@@ -137,7 +145,7 @@ function buildNotes(
 }
 
 /**
- * All that a request needs to know about the `userId` that it names.
+ * Resolves the `userId` of a request: its account, the caller's credential, and the notes.
  * @throws AppError `not_found` if the owner has replaced the id; `unauthorized`, `forbidden` for a caller without the
  * access that the endpoint asks for.
  */
@@ -157,14 +165,17 @@ export const resolveRequestedAccount = internalQuery({
     const credentials = await readCredentials(ctx, owner, keyHash, now);
     // A wrong token never falls back to the id alone.
     if (credentials.by === "id" && isTokenWrong === true)
-      throw new AppError("unauthorized", "The token is not valid");
+      throw new AppError(
+        "unauthorized",
+        "The token is not valid: sign in again, and send the new one as Authorization: Bearer <token>",
+      );
     if (access !== "shown") requireAllowed(decide(credentials, access, now));
     const credential = credentials.by === "other" ? "id" : credentials.by;
     return { userId, credential, notes: buildNotes(row, credentials.by) };
   },
 });
 
-/** What every HTTP request learns of the `userId` that it names. @throws AppError as `resolveRequestedAccount`. */
+/** Resolves the `userId` of an HTTP request. @throws AppError as `resolveRequestedAccount`. */
 export async function resolveAccountForRequest(
   ctx: ActionCtx,
   name: string,

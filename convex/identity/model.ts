@@ -12,10 +12,10 @@ import type { Listed } from "./tables";
 /** Accounts: one row each, free or owned. Plain functions; those that write are steps of their caller's mutation. */
 export type Account = Doc<"accounts">;
 
-/** How long a change waits that loosens an account's rules, so that an owner who did not make it can freeze the account. */
+/** The delay of every change that relaxes an account's rules: time for the real owner to freeze the account. */
 export const RELAXATION_MS = 2 * HOUR;
 
-/** What an owner's orders may move in 24 hours, micro-USD, unless the owner says otherwise. */
+/** The default limit of an owner's orders in 24 hours, micro-USD. */
 const OWNERS_DAILY = 2_000_000_000n;
 
 /** The account's row; `null` for a free one that has none yet. */
@@ -83,7 +83,10 @@ export async function resolveAccount(ctx: QueryCtx, name: string) {
   const renamed = await getOneFrom(ctx.db, "accounts", "by_name", name);
   const row = renamed ?? (await findAccount(ctx, name));
   if (renamed === null && row?.name !== undefined)
-    throw new AppError("not_found", "There is no such userId: its owner has replaced it with another one");
+    throw new AppError(
+      "not_found",
+      "This userId is no longer valid, because its owner has replaced it: use the new one",
+    );
   return { userId: row?.userId ?? name, row };
 }
 
@@ -107,21 +110,21 @@ export function isFrozen(row: Account | null, now: number): boolean {
   return row?.frozenAt !== undefined && (row.thawsAt === undefined || row.thawsAt > now);
 }
 
-/** The rules of an account that may do something. @throws AppError `paused` where its owner has frozen it. */
+/** The rules of an account that is not frozen. @throws AppError `paused` for a frozen one */
 export async function requireUnfrozenRules(ctx: QueryCtx, userId: string) {
   const rules = await getRules(ctx, userId, Date.now());
   if (rules.isFrozen) throw new AppError("paused", FROZEN);
   return rules;
 }
 
-/** What an owner's orders may move in 24 hours at `now`, in micro-USD. */
+/** The limit of an owner's orders in 24 hours at `now`, in micro-USD. */
 export function getDailyLimit(row: Account | null, now: number): bigint {
   const set = row?.limits?.findLast(({ countsFrom }) => countsFrom <= now);
   return set === undefined ? OWNERS_DAILY : BigInt(set.dailyMicroUsd);
 }
 
-/** The same before a higher limit holds that waits. */
-export function firstDaily(row: Account): bigint {
+/** The limit that holds while a raise is pending. */
+export function getDailyLimitBeforeRaise(row: Account): bigint {
   const [first] = row.limits ?? [];
   return first === undefined ? OWNERS_DAILY : BigInt(first.dailyMicroUsd);
 }
@@ -137,7 +140,7 @@ export async function saveAccount(ctx: MutationCtx, userId: string, changes: Cha
   await ctx.db.patch("accounts", row?._id ?? (await ctx.db.insert("accounts", { userId })), changes);
 }
 
-/** The same, and voids permissions under the earlier rules that nobody has signed yet. */
+/** Changes an account's rules: unsigned permissions under the earlier rules become void. */
 export async function changeRules(ctx: MutationCtx, userId: string, changes: Changes = {}): Promise<void> {
   const version = ((await findAccount(ctx, userId))?.version ?? 0) + 1;
   await saveAccount(ctx, userId, { ...changes, version });
@@ -155,7 +158,7 @@ export async function listAddresses(ctx: QueryCtx, userId: string): Promise<Doc<
   return queryBy(ctx.db.query("addresses"), "userId", userId).take(MAX_ADDRESSES);
 }
 
-/** The caller's account, to change its settings, which is counted. @throws AppError as `requireUser`; `rate_limited`. */
+/** The caller's account for a change of settings, charged to its limit. @throws AppError as `requireUser`; `rate_limited`. */
 export async function requireSetter(ctx: MutationCtx): Promise<Account> {
   const user = await requireUser(ctx);
   await charge(ctx, "settings", { userId: user.userId, address: null });

@@ -6,18 +6,17 @@ import { saveAccount, createRandomHex, findAccount, type Account } from "./model
 
 /** The link by which a free id gets its owner. */
 
-/** Why nobody can claim an account now: its owner, a claim that waits, or the week after one was ended; `null`: somebody can. */
+/** Why an account cannot be claimed now: its owner, a pending claim, or the week after an ended one; `null` if it can. */
 export function explainTaken(row: Account | null): string | null {
-  if (row?.login !== undefined) return "This userId has an owner already";
+  if (row?.login !== undefined) return "This userId has an owner already: choose another one";
   const { login, dueAt = 0 } = row?.claim ?? {};
-  if (login !== undefined) return `Another claim of this userId waits until ${formatDateTime(dueAt)}`;
+  if (login !== undefined) return `Another claim of this userId is pending until ${formatDateTime(dueAt)}`;
   if (dueAt <= Date.now()) return null;
   return `A claim of this userId was ended: it can be claimed again from ${formatDateTime(dueAt)}`;
 }
 
 /**
- * The link by which somebody owns a free `userId` in the service's bot; it works once. `null` if the id has an owner, or
- * nobody can claim it now, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
+ * A single-use link that claims a free `userId` in the service's bot. `null` if the id cannot be claimed now, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
  */
 export const createOwnerLink = internalMutation({
   args: { userId: v.string() },

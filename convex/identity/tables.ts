@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import { indexOfUser, type RecordsOf } from "../platform/records";
 
-/** What a key may do beyond what its owner's `userId` alone may. Every key reads. */
+/** The scopes of a key beyond the rights of its owner's `userId`. Every key reads. */
 export const vScope = literals("read", "trade", "withdraw");
 
 /** An entry of an owner's list of recipients: a checksummed address, and from when it counts (epoch ms). */
@@ -19,8 +19,7 @@ export const vClaimed = v.object({
 
 export const accountTables = {
   /**
-   * Accounts, free or owned. One has a row once it was signed in to, offered to an owner, or claimed; without a row it is
-   * free. Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another).
+   * Accounts, free or owned. A row exists after the first sign-in, offer or claim; an account without a row is free. Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another).
    * Kept, also when the user deletes their data: it protects their funds.
    */
   accounts: defineTable({
@@ -29,13 +28,12 @@ export const accountTables = {
     /** The id that its owner has put in place of `userId`, which then names nobody; "" where that was replaced in its turn. */
     name: v.optional(v.string()),
 
-    /** Whose it is: an identity provider's issuer and subject, or a messenger account (`toMessengerLogin`). Absent: free. */
+    /** The owner's login: an identity provider's issuer and subject, or a messenger account (`toMessengerLogin`). Absent: free. */
     login: v.optional(v.string()),
     /** The login has claimed this id. It can claim no other. */
     claimed: v.optional(v.boolean()),
     /**
-     * Which login owns it from when on (epoch ms): a claim of an id that had a wallet or, of an owned account, what an
-     * operator has decided. Without a login: somebody has ended a claim, and nobody can claim it before.
+     * The pending owner and the time it takes effect (epoch ms): a claim of an id with a wallet or, on an owned account, an operator's change of login. Without a login: a claim was ended, and no new one can begin before.
      */
     claim: v.optional(v.object({ login: v.optional(v.string()), dueAt: v.number() })),
     /** The code in its link for an owner, which gives no more than the `userId` beside it. */
@@ -43,7 +41,7 @@ export const accountTables = {
 
     /** How often the rules have changed: unsigned permissions under earlier rules are void. */
     version: v.optional(v.number()),
-    /** What may move in 24 hours (digits, micro-USD), and from when on (epoch ms): the last that counts. Absent: the default. */
+    /** The limits of 24 hours (digits, micro-USD) with their starts (epoch ms): the last that counts holds. Absent: the default. */
     limits: v.optional(v.array(v.object({ dailyMicroUsd: v.string(), countsFrom: v.number() }))),
     /** Addresses to which the owner's keys, chat and posts may send. */
     recipients: v.optional(v.array(vListed)),
@@ -65,7 +63,7 @@ export const accountTables = {
 
   /**
    * Keys that owners give to programs. Written by `accounts/keys` and `accounts/freeze` (a freeze, a
-   * changed login). Kept: they say who ordered a signature.
+   * changed login). Kept: orders name the key that ordered them.
    */
   keys: defineTable({
     userId: v.string(),

@@ -5,10 +5,10 @@ import type { BillingSubject } from "../platform/limits/callers";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import type { Fact } from "../figures/facts";
 import { log, orNullIfDown } from "../lib/log";
-import { indexNames } from "../lib/money/coins";
+import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
-import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { limitSourceRate } from "../providers/data/turns";
 import { defineRefresh } from "../platform/cache";
 import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow } from "../lib/time";
@@ -21,7 +21,7 @@ import {
   parseBareSymbol,
   describeKnown,
   LIST_KEY,
-  listIn,
+  parseStoredList,
   buildSnapshotQuestion,
   createTokenCheck,
   buildTokenQuestion,
@@ -33,9 +33,9 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type CollectionR
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
-/** Facts of an earlier refresh serve this long where a source fails. */
+/** How long facts of an earlier refresh are used where a source fails. */
 const FACTS_GOOD_MS = 10 * MINUTE;
-/** The facts of the market, at most a minute old where their source answers; none of them is waited for long. */
+/** The facts of the market, at most a minute old where their source answers in time. */
 async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[] = []): Promise<Fact[]> {
   const requested = [QUOTES, ...LISTS, ...more];
   await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
@@ -43,9 +43,9 @@ async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 
-/** The gateway's list as it was last given; `null` if it is too old. */
-async function keptList(ctx: ActionCtx): Promise<GatewayList | null> {
-  return listIn(await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: LIST_KEY }));
+/** The gateway's last list; `null` if it is too old. */
+async function readStoredList(ctx: ActionCtx): Promise<GatewayList | null> {
+  return parseStoredList(await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: LIST_KEY }));
 }
 
 /** Asks the gateway for its list, and keeps it. @throws AppError `upstream` */
@@ -68,7 +68,7 @@ const unfilledListError = () => new AppError("upstream", "The LLM gateway sent a
  * sources do not cover the market, otherwise after it, for the time when they do not.
  */
 export const renew = defineRefresh({}, async (ctx, { billTo }): Promise<string> => {
-  const [facts, list] = await Promise.all([readMarketFacts(ctx), keptList(ctx)]);
+  const [facts, list] = await Promise.all([readMarketFacts(ctx), readStoredList(ctx)]);
   const covered = writeSnapshot(facts, list);
   const body = covered ?? writeSnapshot(facts, await askForList(ctx, facts, billTo));
   if (body === null) throw unfilledListError();
@@ -93,14 +93,14 @@ export async function askForMarket(
   billTo: BillingSubject,
 ): Promise<MarketFigures & { raw: string }> {
   const ownRequests: CollectionRequest[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
-  const [facts, kept] = await Promise.all([readMarketFacts(ctx, ownRequests), keptList(ctx)]);
+  const [facts, kept] = await Promise.all([readMarketFacts(ctx, ownRequests), readStoredList(ctx)]);
   const list = kept ?? (await askForList(ctx, facts, billTo));
   const figures = buildMarketView(facts, list);
   if (figures === null) throw unfilledListError();
   return { ...figures, raw: JSON.stringify(list) };
 }
 
-/** Asks the gateway, with what the sources know; its figures are the sources'. */
+/** Asks the gateway a question. The sources' figures go into the prompt, and replace the model's in the answer. */
 export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, wish): Promise<string> => {
   const { question, billTo } = wish;
   const subject = parseBareSymbol(question);
@@ -146,7 +146,7 @@ export const takeSamples = defineProviderAction({}, async (ctx) => {
   }
 });
 
-/** Stores the hours of the last day as the exchange has them, so that prices have a past from the first start on; the next tick asks again. */
+/** Stores the exchange's hours of the last day, so that a new deployment has a price history; the next tick retries. */
 export const learnLastDay = defineProviderAction({}, async (ctx) => {
   const now = Date.now();
   for (const token of PRICED_TOKENS) {

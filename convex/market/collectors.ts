@@ -5,9 +5,10 @@ import { buildFacts, type Fact } from "../figures/facts";
 import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { USDC } from "../lib/money/base";
-import { indexNames, MAJORS } from "../lib/money/coins";
+import { MAJORS } from "../lib/money/coins";
+import { indexNames } from "../figures/mentions";
 import { listKeys } from "../lib/objects";
-import { batchCalls, limitSourceRate, type WaitTurn } from "../platform/outside/sourceTurns";
+import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/turns";
 import { deadlines } from "../platform/outside/deadlines";
 import { SOURCE_NAMES } from "../figures/publicSources";
 import { awaitRefresh } from "../platform/cache";
@@ -21,8 +22,7 @@ import { askQuotes } from "./live";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
 /**
- * Collects facts; of the callers who need a collection, one makes it while the others wait, by collector and subject
- * (`platform/cache`). Each collector asks one source and converts its answer to facts.
+ * Collects facts, single-flight by collector and subject (`platform/cache`). Each collector asks one source and converts its answer to facts.
  */
 
 /** Collections that end within this time of one another are stored together. */
@@ -31,10 +31,9 @@ const STORED_TOGETHER_MS = 100;
 type Outcome = { claim: CollectionRequest; result: Fact[] | string };
 
 /**
- * Makes sure that the facts of these collections are at most `freshMs` old; the caller collects what nobody else is
- * collecting. Never throws for a source's failure.
- * @param waitMs What has not come by then is missing, and its source is left alone for a minute.
- * @returns What could not be collected, and why.
+ * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is collecting, and waits for the rest. Never throws for a source's failure.
+ * @param waitMs Later answers count as missing, and their source has a cooldown of a minute.
+ * @returns The collections that failed, with the reasons.
  */
 export async function collectFacts(
   ctx: ActionCtx,
@@ -74,7 +73,7 @@ export async function collectFacts(
   return (await Promise.all(all)).flat();
 }
 
-const late = () => new AppError("upstream", "It did not come in time");
+const late = () => new AppError("upstream", "It did not answer in time");
 
 async function orReason<Value>(work: Promise<Value>): Promise<Value | string> {
   try {
@@ -146,7 +145,7 @@ async function collectTrending(turns: WaitTurn): Promise<Fact[]> {
   });
 }
 
-/** The last trades of a token; none if the exchange does not list it, or nobody trades it there. */
+/** The last trades of a token; none if the exchange does not list or trade it. */
 async function collectDay(turns: WaitTurn, subject: string): Promise<Fact[]> {
   const day = await askDay(turns, subject, deadlines.publicData).catch((error: unknown) => {
     if (getErrorData(error)?.code === "not_found") return null;

@@ -4,13 +4,14 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { claimRefresh, findRefresh, finishRefresh } from "../platform/cache";
 import { defineMutation } from "../platform/changes";
 import { KINDS, vFact, type Fact, type Kind } from "../figures/facts";
-import { findMentions, type Names, isMajor, resolveSymbol } from "../lib/money/coins";
+import { isMajor, resolveSymbol } from "../lib/money/coins";
+import { findMentions, type Names } from "../figures/mentions";
 import { listKeys } from "../lib/objects";
 import { normalizeText } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
 
-/** Facts as they are collected and stored, and what they say of coins. */
+/** Facts: how they are stored, read, and searched for coins. */
 const SLOT_MS = 30 * MINUTE;
 
 /** The start of a moment's half hour; epoch ms. */
@@ -19,14 +20,14 @@ export const toHalfHour = (at: number): number => Math.floor(at / SLOT_MS) * SLO
 export const toCollectionKey = ({ collector, subject }: CollectionRequest): string =>
   `${collector}:${subject}`;
 
-/** How long a source's facts cannot change, so that it is not asked again earlier; the others every minute. */
+/** How long a source's facts stay current; facts of the other sources one minute. */
 const GOOD_FOR_MS: Partial<Record<Collector, number>> = { trending: 5 * MINUTE, news: 15 * MINUTE };
-const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
+const getGoodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
 
 /** Live prices of the majors, by every source of them. */
 export const QUOTES: CollectionRequest = { collector: "quotes", subject: "" };
 
-/** What is collected for everybody, whatever the focus. */
+/** Collections that every focus needs. */
 export const LISTS = [
   { collector: "markets", subject: "" },
   { collector: "trending", subject: "" },
@@ -93,13 +94,13 @@ export async function getFactsAt(
     }),
   );
   return {
-    facts: ofOneCoin(rows.flatMap(({ facts }) => facts ?? [])),
+    facts: dropNamesakes(rows.flatMap(({ facts }) => facts ?? [])),
     absent: rows.flatMap(({ one, facts }) => (facts === null ? [one] : [])),
   };
 }
 
 /** Facts without those of another coin of the same ticker: the coin that is first, as in the list of the largest, keeps it. */
-function ofOneCoin(facts: readonly Fact[]): Fact[] {
+function dropNamesakes(facts: readonly Fact[]): Fact[] {
   const ids = new Map<string, string>();
   for (const { subject, id } of facts) if (id !== undefined && !ids.has(subject)) ids.set(subject, id);
   return facts.filter(({ subject, id }) => id === undefined || ids.get(subject) === id);
@@ -147,13 +148,13 @@ export async function findListedSymbol(
 /** Longer than the longest wait for a collector. */
 const LEASE_MS = MINUTE;
 
-/** How long a source is left alone after a failure. */
+/** The cooldown of a source after a failure. */
 const REST_MS = MINUTE;
 
 /** The key of a collection in `platform/cache`. */
-const refreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
+const toRefreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
 
-/** What has to be waited for: collections that are now the caller's, and those of others. */
+/** Claims stale collections for the caller. Returns them, and those that another caller is collecting. */
 export const claimCollections = internalMutation({
   args: { wanted: v.array(vCollectionRequest), freshMs: v.number() },
   returns: v.object({
@@ -166,10 +167,10 @@ export const claimCollections = internalMutation({
     const others: (CollectionRequest & { key: string })[] = [];
     for (const one of wanted) {
       // The facts themselves are long: they are not read if their refresh shows when they were collected.
-      const key = refreshKey(one);
+      const key = toRefreshKey(one);
       const found = await findRefresh(ctx, key);
       const at = found?.doneAt ?? (await findLatest(ctx, one))?.collectedAt ?? 0;
-      if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
+      if (now - at <= Math.max(freshMs, getGoodForMs(one.collector))) continue;
       if (await claimRefresh(ctx, key, LEASE_MS)) mine.push(one);
       else others.push({ ...one, key });
     }
@@ -177,13 +178,13 @@ export const claimCollections = internalMutation({
   },
 });
 
-/** Ends the claims of collections that were finished together: with facts, or with why there are none. */
+/** Ends the claims of a batch of collections: each with its facts, or with the reason for their absence. */
 export const storeFacts = defineMutation(
   { outcomes: v.array(v.object({ claim: vCollectionRequest, result: v.union(v.array(vFact), v.string()) })) },
   async (ctx, { outcomes }) => {
     for (const { claim: one, result } of outcomes) {
       const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
-      await finishRefresh(ctx, refreshKey(one), failure);
+      await finishRefresh(ctx, toRefreshKey(one), failure);
       if (typeof result === "string") continue;
       const now = Date.now();
       const row = {

@@ -22,7 +22,7 @@ export const FEED_DECIMALS = 8;
 const HEARTBEAT_MARGIN_SECONDS = 120;
 /** Clocks may differ a little. */
 const SKEW_SECONDS = 60;
-/** After the sequencer has come back, prices are trusted only when everybody has had time to act on them. */
+/** After the sequencer has come back, prices count only once traders have had time to react. */
 const SEQUENCER_GRACE_SECONDS = 3_600;
 
 /** A feed's latest round: the answer with 8 decimals, and when it was written (epoch seconds). */
@@ -42,7 +42,7 @@ export function isSequencerUp(status: { answer: bigint; startedAt: bigint } | nu
   return Math.floor(nowMs / 1000) - Number(status.startedAt) > SEQUENCER_GRACE_SECONDS;
 }
 
-/** What to read for the live prices of some feeds. */
+/** The contracts to read for the live prices of some feeds. */
 export function listFeedAddresses(feeds: readonly FeedName[]) {
   return [SEQUENCER_FEED, ...feeds.map((feed) => PRICE_FEEDS[feed].address)] as const;
 }

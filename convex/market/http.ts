@@ -7,7 +7,7 @@ import { hashQuestion, readThrough } from "../platform/cache";
 import { toIso, SECOND } from "../lib/time";
 import { marketSnapshot, tokenAnswer } from "./shapes";
 import { MARKET_KEY } from "./snapshot";
-import { readPrices, shownPrices } from "./views";
+import { readPrices, pricesShape } from "./views";
 
 /** How long a snapshot or a token answer counts as live. */
 const cached = { upstream: "The LLM gateway", freshMs: () => 60 * SECOND };
@@ -160,7 +160,7 @@ const prices: MountedEndpoint = defineEndpoint({
       `How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
     ),
   }),
-  returns: shownPrices,
+  returns: pricesShape,
   handler: (ctx, { hours }) => readPrices(ctx, hours),
 });
 

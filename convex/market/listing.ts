@@ -19,7 +19,7 @@ import type { CollectionRequest } from "./tables";
 /** `unsure`: the sources that would know cannot be reached. `symbol`: the symbol of a token that was given by name. */
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
-/** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
+/** Whether a token exists. @param caller Charged if an exchange has to be asked; absent if it was charged already. */
 export async function getListing(
   ctx: ActionCtx,
   token: string,
@@ -38,7 +38,7 @@ export async function getListing(
   return getStoredListing(ctx, token);
 }
 
-/** What is stored about it. */
+/** The listing of a token from stored facts alone. */
 export async function getStoredListing(ctx: ActionCtx, token: string): Promise<Listing> {
   if (isMajor(token)) return { kind: "known", symbol: token };
   const { facts, absent } = await readKnownFacts(ctx, listCollections(token));
@@ -55,7 +55,7 @@ async function readKnownFacts(
   return ctx.runQuery(internal.market.facts.readFactsAt, query);
 }
 
-/** The exchange only knows symbols. */
+/** The collections that can decide about a token. The exchange only lists symbols. */
 function listCollections(token: string): CollectionRequest[] {
   return isSymbol(token) ? [...LISTS, { collector: "day", subject: token }] : [...LISTS];
 }
@@ -82,4 +82,4 @@ export const unknownTokenMessage = (symbol: string): string =>
 
 /** The error for a token while the sources that would know it cannot be reached. */
 export const unsureTokenMessage = (symbol: string): string =>
-  `The market's sources cannot be asked whether ${symbol} is traded`;
+  `The sources that know whether ${symbol} is traded cannot be reached: try again in a minute, or name the token by its symbol`;

@@ -10,7 +10,7 @@ import { askCoins } from "../providers/data/coingecko";
 import { FEED_DECIMALS, listFeedAddresses, getFeedPrice, isSequencerUp, type FeedName } from "./feeds";
 import { PRICE_SOURCES, type Price, type PricedToken, type PriceSource } from "./tables";
 
-/** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. No model is asked. */
+/** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. Never from a model. */
 
 /** `observedAt` is the source's own time, in epoch ms. */
 export type PriceQuote = { usd: number; observedAt: number };
@@ -27,7 +27,7 @@ export async function readFeeds<Feed extends FeedName>(
   const [sequencer, ...rounds] = await readRounds(listFeedAddresses(feeds), timeoutMs);
   const now = Date.now();
   if (!isSequencerUp(sequencer ?? null, now)) {
-    throw new AppError("upstream", "The price feeds cannot be used: the chain's sequencer is not up");
+    throw new AppError("upstream", "The price feeds cannot be used while the chain's sequencer is down");
   }
   const quotes: Partial<Record<Feed, PriceQuote>> = {};
   for (const [index, feed] of feeds.entries()) {
@@ -89,7 +89,7 @@ export type FoundPrice<Coin extends Major = PricedToken> = Omit<Price, "token" |
 /**
  * Prices from the first source that knows each.
  * @param since Epoch ms: older observations do not count.
- * @returns The prices, and why each source that was asked had not all of them.
+ * @returns The prices, and for each source why it did not have all of them.
  */
 export async function findPrices<Coin extends Major>(
   coins: readonly Coin[],
@@ -120,8 +120,7 @@ export async function findPrices<Coin extends Major>(
 /**
  * The live price of a token in USD: the newest sample if it is at most 60 s old, otherwise from the first source that
  * answers, and stored. Takes at most 9 s, if every source hangs. For actions.
- * @param since Epoch ms: what its source saw earlier does not count. For entering a trade a feed's is rarely recent enough (feeds
- * are written every 20 minutes while they move little), so that an exchange's is taken.
+ * @param since Epoch ms: earlier observations do not count. For entering a trade a feed is rarely recent enough (a quiet feed is written every 20 minutes), so that the exchange decides.
  * @throws AppError `upstream` naming what failed if none of them answers.
  */
 export async function getLivePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {

@@ -1,16 +1,16 @@
 import * as z from "zod";
 import { describeLeftovers, resolveFigures } from "../figures/placeholders";
 import { numberSources, buildCitationIndex, toSource, type CitationIndex } from "../figures/citations";
-import { shortText } from "../lib/answers";
+import { shortText } from "../figures/answers";
 import { buildFacts, type Fact } from "../figures/facts";
-import { indexNames } from "../lib/money/coins";
+import { indexNames } from "../figures/mentions";
 import { MINUTE } from "../lib/time";
 import type { StructuredQuestion } from "../providers/models/structure";
 import { findCoins } from "./facts";
 import { askedRows, type AskedFigures, type TokenFigures } from "./shapes";
 import { getTokenFigures, findSameCoin, type Coin, type GatewayList } from "./snapshot";
 
-/** The questions to the gateway, and what its answers may state: figures are the sources', the rest is marked. Pure. */
+/** Questions to the gateway, and the check of its answers: figures come from the sources, all others are marked. Pure. */
 
 const { keyPrice, coin, top, token } = askedRows;
 
@@ -37,7 +37,7 @@ export const LIST_KEY = "market:list";
 const LIST_MS = 10 * MINUTE;
 
 /** The kept list; `null` if it is too old. */
-export function listIn(stored: { fetchedAt: number; body: string } | null): GatewayList | null {
+export function parseStoredList(stored: { fetchedAt: number; body: string } | null): GatewayList | null {
   if (stored === null || Date.now() - stored.fetchedAt > LIST_MS) return null;
   return gatewayList.safeParse(JSON.parse(stored.body)).data ?? null;
 }
@@ -69,17 +69,17 @@ const tokenAnswerShape = z.object({
 
 type TokenAnswer = z.output<typeof tokenAnswerShape>;
 
-/** What the answer to a question is based on. */
+/** The basis of an answer to a question. */
 type TokenContext = {
   question: string;
   nowIso: string;
-  /** What the sources know, in a line. */
+  /** The sources' figures, in a line. */
   live: string | null;
   /** The most searched coins, the most searched first. */
   searched: readonly string[];
 };
 
-/** @param check What is wrong with an answer, and the answer without it. */
+/** @param check Finds the problems of an answer, and repairs it. */
 export function buildTokenQuestion({ question, nowIso, live, searched }: TokenContext, check: TokenCheck) {
   return {
     name: "token_answer",
@@ -106,7 +106,7 @@ export function buildTokenQuestion({ question, nowIso, live, searched }: TokenCo
 
 /**
  * The sources' figures of the coins they know, in one line for a prompt; `null` if none could be reached.
- * @param named Of these also the sizes.
+ * @param named Coins whose sizes are included.
  */
 export function describeKnown(
   known: ReadonlyMap<string, Coin>,
@@ -148,7 +148,7 @@ export function unknownTokenAnswer(question: string): string {
 
 const UNCITED = { isUncited: true, isBare: true } as const;
 
-/** What the answer to a question may say, by what the sources know. @param now Epoch ms. */
+/** The check of an answer against the sources' figures. @param now Epoch ms. */
 export function createTokenCheck(
   question: string,
   facts: readonly Fact[],
@@ -202,7 +202,7 @@ export function createTokenCheck(
     return problems.length === 0 ? null : problems.join("; ");
   };
 
-  /** The answer without sentences whose figures the model insists on, or that are about another token. */
+  /** The answer without sentences with unsourced figures, or about another token. */
   const mendAnswer = ({ token: given, answer }: TokenAnswer): TokenAnswer => {
     const isOther = otherToken(given) !== null;
     const { token: own } = figures(isOther ? null : given);

@@ -83,14 +83,14 @@ export const getFirstSampleTime = internalQuery({
  * followed by another.
  * @returns The sample that counts.
  */
-export const storeSample = internalMutation({ args: vSample, returns: vPrice, handler: keepSample });
+export const storeSample = internalMutation({ args: vSample, returns: vPrice, handler: storeOneSample });
 
-/** Stores the samples of several tokens, and how their sources answered. */
+/** Stores the samples of several tokens, and the usage of their sources. */
 export const storeAll = defineMutation(
   { samples: v.array(v.object(vSample)), usage: vProviderUsage },
   async (ctx, { samples, usage }) => {
     await flushUsage(ctx, usage);
-    for (const sample of samples) await keepSample(ctx, sample);
+    for (const sample of samples) await storeOneSample(ctx, sample);
   },
 );
 
@@ -130,7 +130,7 @@ function findClose(ctx: QueryCtx, token: PricedToken, hourEndsAt: number) {
   return queryByBoth(ctx.db.query("hourlyCloses"), "token", token, "hourEndsAt", hourEndsAt).unique();
 }
 
-async function keepSample(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
+async function storeOneSample(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
   const recent = await findYoungSample(ctx, sample.token, takenAt);
   if (recent !== null) return toPrice(recent);

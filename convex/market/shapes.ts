@@ -1,15 +1,15 @@
 import * as z from "zod";
-import { rank, symbol, shortText, positiveUsd, usdOrNull } from "../lib/answers";
+import { rank, symbol, shortText, positiveUsd, usdOrNull } from "../figures/answers";
 import { ROW_SOURCES } from "./tables";
 
-/** The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them. */
+/** The market's figures, row by row: the rows requested from a model, and the public rows with their sources. */
 
 const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
 const price = positiveUsd.describe("USD");
 const name = shortText(80);
 const coinNamed = { name, symbol, rank: rank.describe("1 is first"), change24h };
 
-/** The rows that a model is asked for. */
+/** The rows requested from a model. */
 export const askedRows = {
   keyPrice: z.object({ usd: price, usd_24h_change: change24h }),
   /** One of the most searched coins. */
@@ -56,7 +56,7 @@ export const marketSnapshot = z.object({
 });
 export type MarketSnapshot = z.output<typeof marketSnapshot>;
 
-/** The answer of `/mcp/token`, but for its question; kept as it is told. */
+/** The answer of `/mcp/token` without its question; cached as it is sent. */
 export const tokenAnswer = z.object({
   token: tokenFigures.nullable().describe("null when the question names no known token"),
   answer: z.string(),

@@ -12,8 +12,7 @@ import type { MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
 import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
- * The market as a view of facts. What no source knows is filled from the gateway's list, row by row, and marked as the
- * model's; a row of the list is a source's coin only if it has its ticker and its name. And how it is renewed.
+ * The market as a view of facts, and its refresh. Gaps are filled from the gateway's list, row by row, and marked as the model's; a row of the list is a source's coin only if both its ticker and its name match.
  */
 
 const TOP = 20;
@@ -38,7 +37,7 @@ export type Coin = {
   source: PriceSource;
   /** Epoch ms: when the source saw the price. */
   observedAt: number;
-  /** What CoinGecko's list of the largest coins says of it; USD. */
+  /** The size in CoinGecko's list of the largest coins; USD. */
   size: { rank: number; marketCap: number; volume24h: number } | null;
 };
 
@@ -68,7 +67,7 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
     const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = coins.get(symbol) ?? {};
     coins.set(symbol, { symbol, name, size, change24h, ...quote });
   }
-  // What an exchange alone trades has its last trade of the day.
+  // A coin that only the exchange lists has its last trade of the day.
   for (const { subject: symbol, kind, value: usd, observedAt } of facts) {
     if (kind !== "lastTrade" || typeof usd !== "number" || coins.has(symbol)) continue;
     const change = facts.find((one) => one.subject === symbol && one.kind === "dayChange")?.value;
@@ -78,7 +77,7 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
   return coins;
 }
 
-/** What the lists say of a coin: its name, and its figures by kind. */
+/** The entry of a coin in the lists: its name, and its figures by kind. */
 function readListedCoin(symbol: string, facts: readonly Fact[]) {
   const ownFacts = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
   const getValue = (wanted: Kind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
@@ -191,8 +190,7 @@ export function writeSnapshot(facts: readonly Fact[], list: GatewayList | null):
 }
 
 /**
- * Starts a refresh of the snapshot, or joins the running one. It waits behind nobody's report: the sources fill it, and
- * there is one at a time.
+ * Starts a refresh of the snapshot, or joins the running one. It bypasses the queue of reports: the sources fill it, and one runs at a time.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const startSnapshotRefresh = internalMutation({

@@ -20,14 +20,14 @@ export const COLLECTIONS = {
 const vCollector = v.union(...listKeys(COLLECTIONS).map((collector) => v.literal(collector)));
 export type Collector = Infer<typeof vCollector>;
 
-/** One collection: `subject` is "" if it is for everybody. */
+/** One collection: `subject` is "" for the whole market. */
 export const vCollectionRequest = v.object({ collector: vCollector, subject: v.string() });
 export type CollectionRequest = Infer<typeof vCollectionRequest>;
 
 const vMissingCollection = vCollectionRequest.extend({ reason: v.string() });
 export type MissingCollection = Infer<typeof vMissingCollection>;
 
-/** The tokens whose prices are always recorded; other coins' prices are recorded while somebody needs them. */
+/** The tokens whose prices are always recorded; other coins' prices are recorded on demand. */
 export const vPricedToken = literals("BTC", "ETH");
 export type PricedToken = Infer<typeof vPricedToken>;
 export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
@@ -74,7 +74,7 @@ export type HourlyClose = Infer<typeof vClose>;
 
 export const marketTables = {
   /**
-   * A collector's last facts of each half hour, shared by all who need them. Written by `market/facts`; a later
+   * A collector's last facts of each half hour, shared by all readers. Written by `market/facts`; a later
    * collection replaces the earlier one of the same half hour. Dies after eight days.
    */
   facts: defineTable({

@@ -20,19 +20,19 @@ const tokenPrice = z.object({
   closes: z.array(pricePoint).describe("The last price of each hour, oldest first; `at` is the hour's end"),
 });
 
-export const shownPrices = z.object({
+export const pricesShape = z.object({
   hours: z.int(),
   prices: z.object({ BTC: tokenPrice.nullable(), ETH: tokenPrice.nullable() }),
 });
-export type ShownPrices = z.output<typeof shownPrices>;
+export type PublicPrices = z.output<typeof pricesShape>;
 
 /** The hours that a change over a day needs. */
 const CHANGE_HOURS = 25;
 
 /** The newest prices, and the closes of the last `hours`. */
-export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPrices> {
+export async function readPrices(ctx: ActionCtx, hours: number): Promise<PublicPrices> {
   const now = Date.now();
-  // Rounded to the whole hour, so that a query's answer serves everybody until the next close.
+  // Rounded to the whole hour, so that all callers share one cached query until the next close.
   const before = Math.floor(now / HOUR) * HOUR;
   const [newest, closes] = await Promise.all([
     ctx.runQuery(internal.market.samples.listNewestPrices, {}),
