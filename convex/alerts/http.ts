@@ -6,7 +6,7 @@ import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint"
 import { AppError } from "../lib/errors";
 import { holdSlot } from "../platform/limits/slots";
 import { toIso } from "../lib/time";
-import { delivers } from "../messenger/webhooks/http";
+import { DELIVERY_RULES } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
 import type { Alert } from "./model";
@@ -53,7 +53,7 @@ const example = {
 };
 
 const propose: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   limit: "alert",
   methods: ["POST"],
   path: "/alerts",
@@ -112,7 +112,7 @@ const propose: MountedEndpoint = defineEndpoint({
 });
 
 const list: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   methods: ["GET"],
   path: "/alerts",
   summary: "A user's alerts.",
@@ -135,7 +135,7 @@ const defineAlertChange = (
   change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
 ): MountedEndpoint =>
   defineEndpoint({
-    ...delivers,
+    ...DELIVERY_RULES,
     ...texts,
     methods: ["POST"],
     path,

@@ -7,7 +7,7 @@ import { AppError, getErrorData } from "../lib/errors";
 import type { Caller } from "../platform/limits/callers";
 import { deadlines } from "../platform/outside/deadlines";
 import { withUsage, defineProviderAction } from "../platform/outside/calls";
-import { limitSourceRate } from "../platform/outside/sourceTurns";
+import { limitSourceRate } from "../providers/data/turns";
 import { formatDollars } from "../lib/text/numbers";
 import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";

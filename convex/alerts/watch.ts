@@ -8,7 +8,7 @@ import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
 import { HOUR, toIso } from "../lib/time";
 import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
-import { tellOwner } from "../messenger/webhooks/events";
+import { emitToOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { buildSignalsDigest } from "../signals/cards";
 import { buildWhalesDigest } from "../whales/cards";
@@ -192,7 +192,7 @@ async function fire(
     words: describe(condition),
     text,
   };
-  await tellOwner(ctx, userId, "alert.fired", event);
+  await emitToOwner(ctx, userId, "alert.fired", event);
 }
 
 /** The move of a coin's price that an observation shows; `null` if it is not about a price. */

@@ -15,7 +15,7 @@ import {
 } from "../figures/citations";
 import { resolveFigures } from "../figures/placeholders";
 import { toBillingSubject, type Caller } from "../platform/limits/callers";
-import { indexNames } from "../lib/money/coins";
+import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { removeForeignLinks } from "../lib/text/strings";
 import { toIso, MINUTE, getRoundedNow } from "../lib/time";

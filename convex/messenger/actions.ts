@@ -16,7 +16,7 @@ import { getBotTokenSeal, type Picture } from "./tables";
 import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
 import { getSecretSeal } from "./webhooks/tables";
 
-/** What is sent: cards, and posts to webhooks. */
+/** Sends cards, and posts events to webhooks. */
 
 /** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
 export const deliverCard = defineWorker({ messageId: v.id("messages") }, async (ctx, work) => {
@@ -40,7 +40,7 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   const skip = (reason: string): SendStep => ({ kind: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
-  // A second send in doubt has to count: it waits until the messenger answers.
+  // The second send after an unknown outcome is the last: it waits until the messenger is reachable.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
   const png = picture === null ? null : await drawPicture(ctx, picture);
@@ -69,10 +69,10 @@ const WORKS_FOR_MS = 5 * MINUTE;
 export const postEvents = defineWorker({ lane: vLane }, async (ctx, { lane }) => {
   const until = Date.now() + WORKS_FOR_MS;
   for (let now = Date.now(); now < until; now = Date.now()) {
-    const posts: Post[] = await ctx.runQuery(internal.messenger.webhooks.events.batch, { lane, now });
+    const posts: Post[] = await ctx.runQuery(internal.messenger.webhooks.events.getNextBatch, { lane, now });
     if (posts.length === 0) return "over";
     const results = await Promise.all(posts.map(attempt));
-    await ctx.runMutation(internal.messenger.webhooks.events.mark, { results });
+    await ctx.runMutation(internal.messenger.webhooks.events.storePostResults, { results });
   }
   return "over";
 });

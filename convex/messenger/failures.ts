@@ -1,6 +1,6 @@
 import { type ErrorCode, STATUS } from "../lib/errors";
 
-/** By HTTP status, messages for users in place of those that only programs or the operator would understand. */
+/** By HTTP status: messages for people in place of those for programs and operators. */
 const SPOKEN: Readonly<Record<number, string>> = {
   405: "This address is for programs.",
   500: "That does not work right now. The problem has been recorded.",
@@ -8,7 +8,7 @@ const SPOKEN: Readonly<Record<number, string>> = {
   503: "I am too busy just now. Try again in a minute.",
 };
 
-/** A failure in words for a person. A statement about their money is kept. */
+/** A failure as a sentence for a person. A statement about money ("nothing was moved") is kept. */
 export function describeFailure(status: number, message: string): string {
   const text = SPOKEN[status];
   if (text === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;

@@ -5,9 +5,7 @@ import type { vButton, vSpan } from "./tables";
 
 /**
  * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and
- * packed into parts. Escaping happens only here; spans end with their line, so parts never cut through a tag. Text may
- * come from anybody (a model, a headline, a stranger), so it never becomes a link, a name or a command: those are spans
- * of their own.
+ * packed into parts. Escaping happens only here; spans end with their line, so parts never cut through a tag. Text is untrusted (a model, a headline, an anonymous caller), so it never becomes a link, a name or a command: those are spans of their own.
  */
 
 export type Span = Infer<typeof vSpan>;
@@ -26,8 +24,7 @@ export const PART_LIMIT = 3_900;
 const CAPTION_LIMIT = 880;
 
 /**
- * Marks above cards that the default bot brings to a chat that somebody has named without proving that it is theirs.
- * People trust a bot that they have started, and anybody can invent a `userId` and name their chat.
+ * Marks above cards of the default bot to a chat whose owner has not confirmed it. People trust a bot that they have started, and any caller can invent a `userId` and name their chat.
  */
 const STRANGERS =
   "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";
@@ -56,7 +53,7 @@ export function getSpanText(span: Span): string {
 }
 
 /**
- * What the messenger would turn into a link, a name or a command: a dot inside a word (`evil.tech`, with any ending;
+ * Characters that the messenger would turn into a link, a name or a command: a dot inside a word (`evil.tech`, with any ending;
  * also a point of another script), the first dot of four numbers, `://`, `@name`, and a slash that begins a word. It
  * only recognises these signs directly before what follows.
  */
@@ -72,7 +69,7 @@ const SIGNS = /[.\u3002\uFF0E\uFF61:@/]/;
 const BEHIND = 16;
 
 /** A text without active signs. @param getBehind What follows in the line: a name may continue in the next span. */
-function deactivate(text: string, getBehind: () => string): string {
+function neutralize(text: string, getBehind: () => string): string {
   if (!SIGNS.test(text)) return text;
   const behind = getBehind();
   const broken = (text + behind).replace(ACTIVE, (sign, at: number) =>
@@ -95,7 +92,7 @@ export function renderCard(paragraphs: readonly Paragraph[]): string[] {
   );
 }
 
-/** Figures have one style, whoever wrote the text. */
+/** Figures in the one style of the service, also in untrusted texts. */
 function typesetSpan(span: Span): Span {
   if (typeof span === "string") return typeset(span);
   if ("bold" in span) return { bold: typeset(span.bold) };
@@ -150,20 +147,20 @@ function splitSpans(spans: readonly Span[]): Span[][] {
 /** A line's HTML; where it is longer than a part, its text in pieces. */
 function splitLine(line: readonly Span[]): string[] {
   const html = renderSpans(line);
-  return fits(html) ? [html] : halves(line.map(getSpanText).join("")).map((text) => renderSpans([text]));
+  return fits(html) ? [html] : splitInTwo(line.map(getSpanText).join("")).map((text) => renderSpans([text]));
 }
 
 /** Cuts a text in two until its pieces fit: after a sentence, otherwise at a space, otherwise anywhere. */
-function halves(text: string): string[] {
+function splitInTwo(text: string): string[] {
   if (text.length < 2 || (text.length <= PART_LIMIT && fits(renderSpans([text])))) return [text];
   const most = Math.min(PART_LIMIT, Math.floor(text.length * 0.9) || 1);
   const head = text.slice(0, most);
   const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
   const space = Math.max(head.lastIndexOf(" "), head.lastIndexOf("\n")) + 1;
-  // A pictogram may have two halves of its own.
+  // A pictogram may have two splitInTwo of its own.
   const anywhere = /.[\uD800-\uDBFF]$/s.test(head) ? most - 1 : most;
   const cut = sentence || space || anywhere;
-  return [...halves(text.slice(0, cut)), ...halves(text.slice(cut))];
+  return [...splitInTwo(text.slice(0, cut)), ...splitInTwo(text.slice(cut))];
 }
 
 function renderSpans(spans: readonly Span[]): string {
@@ -183,7 +180,7 @@ function renderSpan(span: Span, getBehind: () => string): string {
   const text = getSpanText(span);
   if (text === "") return "";
   if (typeof span === "object" && "command" in span && COMMAND.test(text)) return text;
-  const html = escape(deactivate(text, getBehind));
+  const html = escape(neutralize(text, getBehind));
   if (typeof span === "string" || "command" in span) return html;
   if ("code" in span) return `<code>${escape(text)}</code>`;
   return "bold" in span
@@ -202,7 +199,7 @@ type Source = { id: number; url: string | null };
 /**
  * A model's words as a card's paragraphs. Its marks become spans: bold, code, lists; a heading is a bold line, a table's
  * row a line. A link's words stay, its address goes: only the address of a source that the words cite becomes a link.
- * @returns No paragraphs for words of which nothing can be seen.
+ * @returns No paragraphs for a text without visible characters.
  */
 export function toParagraphs(text: string, sources: readonly Source[]): Paragraph[] {
   const paragraphs: Span[][] = [];
@@ -227,7 +224,7 @@ export function toParagraphs(text: string, sources: readonly Source[]): Paragrap
   return paragraphs;
 }
 
-/** Control characters, and what cannot be seen: joiners, marks of direction, tags. */
+/** Control characters and invisible ones: joiners, direction marks, tags. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164]|\p{Variation_Selector}/gu;
 /** `|---|:--:|`, `---`, `***`: lines that only draw. */
 function isRule(line: string): boolean {
@@ -244,7 +241,7 @@ function parseLine(line: string, sources: readonly Source[]): Span[] {
   const trimmed = line.trim();
   if (/^\s{0,3}#{1,6}\s/.test(line) && /[^#\s]/.test(trimmed)) {
     const heading = trimTrailing(trimmed.replace(/^#+/, ""), "#").trim();
-    return [{ bold: plain(heading) }];
+    return [{ bold: stripMarks(heading) }];
   }
   const cells = trimmed.startsWith("|") ? trimmed.slice(1).replace(/\|$/, "").split("|") : [];
   if (cells.length > 1) {
@@ -266,7 +263,7 @@ function inline(text: string, sources: readonly Source[]): Span[] {
     spans.push(...linkCitations(withoutEmphasis(text.slice(end, mark.index)), sources));
     const { code, bold, words } = mark.groups ?? {};
     if (code !== undefined) spans.push({ code: code.trim() });
-    else if (bold !== undefined) spans.push({ bold: plain(bold) });
+    else if (bold !== undefined) spans.push({ bold: stripMarks(bold) });
     else spans.push(withoutEmphasis(words ?? ""));
     end = mark.index + mark[0].length;
   }
@@ -275,7 +272,7 @@ function inline(text: string, sources: readonly Source[]): Span[] {
 }
 
 /** Words without any mark. */
-const plain = (text: string): string => inline(text, []).map(getSpanText).join("");
+const stripMarks = (text: string): string => inline(text, []).map(getSpanText).join("");
 
 /** `*so*`, `_so_` and `~~so~~`; a star or a line inside a word, or alone, is one. */
 function withoutEmphasis(text: string): string {

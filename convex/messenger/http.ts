@@ -28,9 +28,9 @@ const settingsInput = withAliases(
 
 type Settings = z.output<typeof settingsInput>;
 
-/** What changes of a user's settings, with the bot token sealed. */
+/** The changes to a user's settings, with the bot token sealed. */
 async function buildChanges(ctx: ActionCtx, { userId, messengerBotToken, messengerChatId }: Settings) {
-  const sealed = messengerBotToken ? await sealedToken(ctx, userId, messengerBotToken) : null;
+  const sealed = messengerBotToken ? await sealNewToken(ctx, userId, messengerBotToken) : null;
   return {
     ...(messengerBotToken === undefined || sealed === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
@@ -38,7 +38,7 @@ async function buildChanges(ctx: ActionCtx, { userId, messengerBotToken, messeng
 }
 
 /** `undefined` if this token is set already. The code that seals is loaded only if there is something to seal. */
-async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
+async function sealNewToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { openSeal, seal } = await import("../lib/seals");
   const context = getBotTokenSeal(userId);
   const stored = await ctx.runQuery(internal.messenger.notices.getSealedToken, { userId });

@@ -22,18 +22,16 @@ import { formatDateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
 import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findCode, findFormerLink } from "./model";
 import { findLink, findLinkOfMessenger, createCodeText, replaceCode, findUserOfMessenger } from "./model";
-import { FREEZE, tellEverywhere } from "./notices";
+import { FREEZE, notifyEverywhere } from "./notices";
 import { messengerTables } from "./tables";
 
 const CODE_MS = 10 * MINUTE;
 
-/** Whose word ends a link: the account's, which keeps no say, or the signed-in user's. */
-const vEnds = literals("account", "token");
+/** The credential that ends a link: the account's own word, after which it keeps no say, or the signed-in user's token. */
+type EndedBy = "account" | "token";
 
 /**
- * Links a messenger account to the user whose code it sent; the web application makes the code, and shows the link. And
- * which account has a say about a user's money: for two hours after its owner has unlinked one, no other approves anything
- * in its place, and the former one can freeze. An unlink stays: who was unlinked may be a thief.
+ * Links a messenger account to the user whose code it sent; the web application creates the code, and shows the link. It also decides which account may approve a user's orders: for two hours after an unlink no other account approves in its place, and the former one can still freeze. An unlink cannot be undone by the unlinked account, which may be a thief's.
  */
 
 /**
@@ -75,7 +73,11 @@ export const unlink = mutation({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const link = await findLink(ctx, userId);
-    if (link === null) throw new AppError("not_found", "No messenger account is linked to this user");
+    if (link === null)
+      throw new AppError(
+        "not_found",
+        "No messenger account is linked to your account: there is nothing to unlink",
+      );
     await dropLink(ctx, link, "token");
     return null;
   },
@@ -86,9 +88,7 @@ const vMessengerAccount = {
   /** The messenger's id of the account. */
   messengerId: v.string(),
   /**
-   * Who reports the account that sent the code: the account itself, in its chat with the service's bot; a bot with the
-   * operator's secret; or an unknown caller of the endpoint, which is open without a secret. A link from the last is
-   * not confirmed.
+   * The reporter of the account that sent the code: the account itself, in its chat with the service's bot; a bot with the operator's secret; or an anonymous caller of the endpoint, which is open without a secret. A link by an anonymous caller is unconfirmed.
    */
   by: literals("account", "bot", "caller"),
 };
@@ -115,7 +115,7 @@ export const link = defineMutation(
     if (code === null) {
       if (ownLink === null || ownLink.confirmedAt !== undefined) return;
       await ctx.db.patch("messengerLinks", ownLink._id, { confirmedAt: now });
-      return noteLink(ctx, userId, messengerId);
+      return handleConfirmedLink(ctx, userId, messengerId);
     }
     await ctx.db.delete("codes", code._id);
     await putLink(ctx, {
@@ -127,7 +127,7 @@ export const link = defineMutation(
       ...(by === "caller" ? {} : { confirmedAt: now }),
     });
     if (by === "caller") await changeRules(ctx, userId);
-    else await noteLink(ctx, userId, messengerId);
+    else await handleConfirmedLink(ctx, userId, messengerId);
   },
 );
 
@@ -140,28 +140,24 @@ async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messenge
   return ctx.db.insert("messengerLinks", link);
 }
 
-/** Ends a user's link. @param args.by As `dropLink`. */
-export const endLink = defineMutation({ userId: v.string(), by: vEnds }, async (ctx, { userId, by }) => {
+/** Ends a user's link. @param by As for `dropLink`. */
+export async function endLink(ctx: MutationCtx, userId: string, by: EndedBy): Promise<void> {
   const link = await findLink(ctx, userId);
   if (link !== null) await dropLink(ctx, link, by);
-});
+}
 
-/** Ends what every messenger account has had to say about a user whose login is another one. */
-export const endAll = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
-  const link = await findLink(ctx, userId);
-  if (link !== null) await dropLink(ctx, link, "account");
+/** Ends the say of every messenger account, the linked one and the former, about a user whose login has changed. */
+export async function endEveryLink(ctx: MutationCtx, userId: string): Promise<void> {
+  await endLink(ctx, userId, "account");
   await saveAccount(ctx, userId, { formerLink: undefined });
-});
+}
 
-/** Links the account that has become a user's login. Unconfirmed links that others have made for either are replaced. */
-export const linkOwner = defineMutation(
-  { userId: v.string(), messengerId: v.string() },
-  async (ctx, { userId, messengerId }) => {
-    const now = Date.now();
-    await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
-    await noteLink(ctx, userId, messengerId);
-  },
-);
+/** Links the account that has become a user's login. Unconfirmed links of either are replaced. */
+export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
+  const now = Date.now();
+  await putLink(ctx, { messengerId, userId, linkedAt: now, confirmedAt: now });
+  await handleConfirmedLink(ctx, userId, messengerId);
+}
 
 /** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
 export const findLinkedAccount = internalQuery({
@@ -176,8 +172,7 @@ export const findLinkedAccount = internalQuery({
 });
 
 /**
- * The user of a code. `code` is `null` where it has linked the account already, whose own word confirms a link that was
- * made elsewhere. Judged in this order: the account, the user, the code.
+ * The user of a code. `code` is `null` where it has linked the account already: then the account's own word confirms a link made elsewhere. Checked in this order: the account, the user, the code.
  * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
  * unconfirmed one. `not_found` for a code that is unknown, expired or used.
  */
@@ -191,12 +186,16 @@ async function requireLinkable(
   const ofAccount = await findLinkOfMessenger(ctx, messengerId);
   if (by === "account" && ofAccount !== null && ofAccount.codeHash === codeHash)
     return { userId: ofAccount.userId, code: null };
-  if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
+  if (stands(ofAccount))
+    throw new AppError("conflict", "This messenger account is already linked: unlink it first");
   const code = await findCodeByHash(ctx, "link", codeHash);
   const ofUser = code === null ? null : await findLink(ctx, code.userId);
   if (stands(ofUser))
-    throw new AppError("conflict", "The user of this code has already linked a messenger account");
-  // The user may have claimed another userId since; then this one belongs to nobody.
+    throw new AppError(
+      "conflict",
+      "The user of this code has already linked a messenger account: unlink that one first, in the web application's profile",
+    );
+  // After a claim of another userId the code's user no longer exists.
   if (code === null || code.expiresAt <= now || (await findOwner(ctx, code.userId)) === null) {
     const isOld = code !== null && code.expiresAt <= now;
     const what = isOld ? "expired" : "unknown: it was used, mistyped or replaced by a newer one";
@@ -208,7 +207,7 @@ async function requireLinkable(
   return { userId: code.userId, code };
 }
 
-/** The user about whom an account has a say: by its link, or by the one that it had until recently. */
+/** The user whose account a messenger account may freeze: by its link, or by a link that ended less than two hours ago. */
 export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
   const linked = await findUserOfMessenger(ctx, messengerId);
   if (linked !== null) return linked;
@@ -221,16 +220,15 @@ export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: num
   return former?.userId ?? null;
 }
 
-/** Whether an account is the only login of a user: nobody else can approve anything of theirs, or end a freeze. */
+/** Whether a messenger account is the user's only login: then no other account can approve orders or end a freeze. */
 export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string): Promise<boolean> {
   return (await findOwner(ctx, userId))?.login === toMessengerLogin(messengerId);
 }
 
 /**
- * Handles a newly confirmed link: questions to another account become void, everybody who has a say is notified, and what
- * the chat had is its user's.
+ * Handles a newly confirmed link: questions to another account become void, every account with a say is notified, and the chat's alerts become the user's.
  */
-async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
+async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   await ctx.runMutation(internal.alerts.model.adoptAlerts, { from: toChatUser(messengerId), to: userId });
   await changeRules(ctx, userId);
   const former = await findFormerLink(ctx, userId, Date.now());
@@ -239,18 +237,14 @@ async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): 
     [{ bold: "🔐 Another messenger account is linked to your account" }],
     [`From ${formatDateTime(former.until)} on it approves what moves your money.`],
   ];
-  await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+  await notifyEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
 }
 
 /**
  * Unlinks an account, and withdraws the open code of its user. A confirmed account is notified that its link has ended,
  * and keeps its say for two hours, unless it has unlinked itself.
  */
-export async function dropLink(
-  ctx: MutationCtx,
-  link: Doc<"messengerLinks">,
-  by: Infer<typeof vEnds>,
-): Promise<void> {
+export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">, by: EndedBy): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
   const code = await findCode(ctx, userId, "link");
@@ -267,5 +261,5 @@ export async function dropLink(
       `Until ${formatDateTime(until)} no other account approves anything in its place, and it can still freeze the account.`,
     ],
   ];
-  await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+  await notifyEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
 }

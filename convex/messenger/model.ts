@@ -13,13 +13,13 @@ import { findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables } from "./tables";
 
-/** The kind of cards whose words are a user's own. */
+/** The kind of cards with a user's own text. */
 export const NOTIFICATION = "notification";
 /** The kind of the default bot's answers to the chat that wrote to it. */
 export const ANSWER = "bot answer";
 
 type Message = Doc<"messages">;
-/** A card to send: what its row is made of. */
+/** A card to send, before it is rendered into a row. */
 export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
   [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "topic"]?: Message[Field] | undefined;
 } & {
@@ -36,7 +36,7 @@ export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
 type Place = { chatId: string; threadId?: number | undefined };
 
 /** A place as it is written in a setting: `chat` or `chat:topic`. */
-export function placeIn(written: string): Place {
+export function parsePlace(written: string): Place {
   const [, chatId = written, thread] = /^(-?\d+):(\d{1,10})$/.exec(written) ?? [];
   return thread === undefined ? { chatId } : { chatId, threadId: Number(thread) };
 }
@@ -58,7 +58,7 @@ export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise
   // Leaves out what is undefined.
   const row = parse(messengerTables.messages.validator, {
     ...fields,
-    ...(chatId === undefined ? {} : placeIn(chatId)),
+    ...(chatId === undefined ? {} : parsePlace(chatId)),
     parts: picture === undefined ? rendered : withPicture(rendered),
     partsSent: 0,
     state: "queued",
@@ -85,8 +85,7 @@ export async function enqueueServiceCard(
 }
 
 /**
- * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's
- * own chat: its readers did not ask for it, and the caller would learn that it arrived.
+ * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's own chat: its readers did not request it, and the caller would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
  */
 export async function enqueueOwnCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages"> | null> {
@@ -94,10 +93,10 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: OutgoingCard): Prom
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
-/** Why a card was not sent that somebody had taken back: nobody waits for it. */
+/** The reason in the row of a cancelled card. */
 const CALLED_OFF = "called off";
 
-/** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops after that part. */
+/** Cancels the unsent cards of a topic; a card that is being sent stops after its current part. */
 export async function cancelCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
     const cards = await queryByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
@@ -118,20 +117,19 @@ export async function findLink(ctx: QueryCtx, userId: string): Promise<Doc<"mess
 }
 
 /**
- * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can say it, as every
- * `userId` over HTTP is of printable characters.
+ * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can name such a user, because a `userId` over HTTP has printable characters only.
  */
 const CHAT_USER = "\u0002";
 
-/** The user that a messenger account is without a link. */
+/** The user of a messenger account without a link. */
 export const toChatUser = (messengerId: string): string => CHAT_USER + messengerId;
 export const isChatUser = (userId: string): boolean => userId.startsWith(CHAT_USER);
 
-/** The private chat of the messenger account that is a user's by its own word, or `null`. */
+/** The private chat of the messenger account with a confirmed link to a user, or `null`. */
 export async function findLinkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
   if (isChatUser(userId)) return userId.slice(CHAT_USER.length);
   const link = await findLink(ctx, userId);
-  // Anybody can call POST /messenger/connect with anybody's account.
+  // Any caller can POST /messenger/connect with any account.
   if (link?.confirmedAt === undefined) return null;
   // An account's id is its private chat's.
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
@@ -144,8 +142,7 @@ export async function findFormerLink(ctx: QueryCtx, userId: string, now: number)
 }
 
 /**
- * The link whose account approves what is asked of a user: a confirmed one with a chat, and not while another account, which
- * was linked before, still has a say. `null` where nobody can be asked.
+ * The link whose account approves a user's orders: a confirmed one with a chat, and not while the formerly linked account still has a say. `null` without one.
  */
 export async function findApprovingLink(
   ctx: QueryCtx,
@@ -160,8 +157,8 @@ export async function findApprovingLink(
 
 /** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */
 export async function isOwnChat(ctx: QueryCtx, userId: string, place: string): Promise<boolean> {
-  const { chatId } = placeIn(place);
-  const set = placeIn((await findConfig(ctx, userId))?.chatId ?? "").chatId;
+  const { chatId } = parsePlace(place);
+  const set = parsePlace((await findConfig(ctx, userId))?.chatId ?? "").chatId;
   const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", set))?.to;
   return set === chatId || moved === chatId || (await findLinkedChat(ctx, userId)) === chatId;
 }
@@ -174,7 +171,7 @@ export async function findLinkOfMessenger(
   return getOneFrom(ctx.db, "messengerLinks", "by_messengerId", messengerId);
 }
 
-/** The user a messenger account is linked to by its own word, or `null`. */
+/** The user of a messenger account's confirmed link, or `null`. */
 export async function findUserOfMessenger(ctx: QueryCtx, messengerId: string): Promise<string | null> {
   const link = await findLinkOfMessenger(ctx, messengerId);
   return link?.confirmedAt === undefined ? null : link.userId;

@@ -18,21 +18,21 @@ import {
   NOTIFICATION,
   type OutgoingCard,
 } from "./model";
-import { vSpan, type NOTICES } from "./tables";
+import type { NOTICES } from "./tables";
 import { listUserWebhooks } from "./webhooks/events";
 
-/** What every channel of an account is told, and what a user has set. */
+/** Notices to every channel of an account, and a user's messenger settings. */
 
 /**
  * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
  * one while it has a say.
- * @param told.buttons For an account that has a say: nobody else's tap would do anything.
+ * @param notice.buttons For accounts with a say: a tap from any other chat has no effect.
  */
-export async function tellEverywhere(
+export async function notifyEverywhere(
   ctx: MutationCtx,
-  told: Pick<OutgoingCard, "userId" | "paragraphs" | "buttons"> & { kind: (typeof NOTICES)[number] },
+  notice: Pick<OutgoingCard, "userId" | "paragraphs" | "buttons"> & { kind: (typeof NOTICES)[number] },
 ): Promise<void> {
-  const { buttons, ...card } = told;
+  const { buttons, ...card } = notice;
   const config = await findConfig(ctx, card.userId);
   const linked = await findLinkedChat(ctx, card.userId);
   const former = await findFormerLink(ctx, card.userId, Date.now());
@@ -44,15 +44,16 @@ export async function tellEverywhere(
   for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
 }
 
-/** Tells an account on every channel what has happened to it, with a button that freezes it unless it is frozen. */
-export const notifyAccount = defineMutation(
-  { userId: v.string(), paragraphs: v.array(v.array(vSpan)) },
-  async (ctx, { userId, paragraphs }) => {
-    const row = await findAccount(ctx, userId);
-    const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
-    await tellEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
-  },
-);
+/** Notifies every channel of an account, with a button that freezes it unless it is frozen. */
+export async function notifyAccount(
+  ctx: MutationCtx,
+  userId: string,
+  paragraphs: Paragraph[],
+): Promise<void> {
+  const row = await findAccount(ctx, userId);
+  const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
+  await notifyEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
+}
 
 /** A button that stops everything. */
 export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
@@ -104,8 +105,7 @@ const vChange = v.optional(v.union(v.string(), v.null()));
 const vChanges = { sealedBotToken: vChange, chatId: vChange };
 
 /**
- * Stores a user's settings. Where cards go elsewhere from now on, every chat that the
- * user has is told, by the bot that has written there until now.
+ * Stores a user's settings. Before a change of bot or chat, the present bot notifies every chat of the user.
  * @throws AppError `unauthorized`, `forbidden`
  */
 export const save = defineMutation(
@@ -117,7 +117,7 @@ export const save = defineMutation(
       changes[field] !== undefined && (changes[field] ?? undefined) !== before?.[field];
     if (isOther("chatId") || isOther("sealedBotToken")) {
       const buttons = FREEZE;
-      await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs: ELSEWHERE, buttons });
+      await notifyEverywhere(ctx, { userId, kind: "change of chat", paragraphs: ELSEWHERE, buttons });
     }
     await store(ctx, userId, changes);
   },
@@ -142,11 +142,11 @@ async function store(ctx: MutationCtx, userId: string, changes: ObjectType<typeo
   else if (token || chat) await ctx.db.insert("messengerConfigs", config);
 }
 
-/** Ends all that others may have set on an id that has an owner now. */
-export const removeSettings = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
+/** Removes the settings and webhooks that earlier users of an id have made, once it has an owner. */
+export async function removeSettings(ctx: MutationCtx, userId: string): Promise<void> {
   await store(ctx, userId, { chatId: null, sealedBotToken: null });
   for (const { _id } of await listUserWebhooks(ctx, userId)) await ctx.db.delete("webhooks", _id);
-});
+}
 
 /** The sealed token of a user's own bot. */
 export const getSealedToken = internalQuery({

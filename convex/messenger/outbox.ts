@@ -18,16 +18,16 @@ import {
   findFormerLink,
   findLinkedChat,
   NOTIFICATION,
-  placeIn,
+  parsePlace,
   findUserOfMessenger,
 } from "./model";
 import { vButtons, vPicture, vReplaced } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
-/** Every step of a card's delivery after it was queued: what follows an attempt, and its storing. */
+/** The delivery of a card after it was queued: the state after each attempt, and its storage. */
 
 /*
- * What follows an attempt. Pure.
+ * The state after an attempt. Pure.
  *
  * The messenger has no idempotency key, so a part whose outcome is unknown (a timeout, a broken connection, a server
  * error, an attempt that was cut off before it stored the outcome) is sent once more and never a third time.
@@ -57,7 +57,7 @@ export type SendStep = Infer<typeof vSendStep>;
 const MAX_POSTPONEMENTS = 10;
 
 /** Begins an attempt at a card; `null` if it is settled. */
-export function beginTry(row: Row, now: number): Change | null {
+export function beginAttempt(row: Row, now: number): Change | null {
   const isCutOff = row.state === "sending";
   if (!isCutOff && row.state !== "queued") return null;
   // The last attempt never reported back: its part may have arrived.
@@ -76,18 +76,22 @@ export function getNextState(row: Row, step: SendStep, now: number): Change {
       return postpone(row, step.retryAfterMs, step.reason, now);
     case "uncertain":
       if (row.doubts >= 1) return { state: "failed", error: step.reason };
-      return { ...postpone(row, backoff(row), step.reason, now), doubts: row.doubts + 1 };
+      return { ...postpone(row, getBackoffMs(row), step.reason, now), doubts: row.doubts + 1 };
     case "migrated":
       return { chatId: step.chatId, ...postpone(row, 0, "The chat has moved", now) };
     case "refused":
-      return afterRefusal(row, step, now);
+      return getStateAfterRefusal(row, step, now);
     case "skipped":
       return { state: "skipped", error: step.reason };
   }
 }
 
-/** What the messenger may have refused about the first part is left out, one thing after the other. */
-function afterRefusal(row: Row, { status, reason }: { status: number; reason: string }, now: number): Change {
+/** Drops the features that the messenger may have refused about the first part, one at a time. */
+function getStateAfterRefusal(
+  row: Row,
+  { status, reason }: { status: number; reason: string },
+  now: number,
+): Change {
   const again = () => postpone(row, 0, reason, now);
   if (status === 403) return { state: "failed", error: reason };
   if (row.threadId !== undefined && /thread|topic/i.test(reason)) return { threadId: undefined, ...again() };
@@ -107,7 +111,7 @@ function postpone(row: Row, delayMs: number, reason: string, now: number): Chang
 }
 
 /** 30 s, 1 min, 2 min, … one hour. */
-function backoff({ postponements }: Pick<Row, "postponements">): number {
+function getBackoffMs({ postponements }: Pick<Row, "postponements">): number {
   return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
 }
 
@@ -125,7 +129,7 @@ const vSendAttempt = v.object({
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
-  /** Of one that may have arrived already: how long it waits while the messenger cannot be reached, in ms. */
+  /** For a part that may have arrived already: the pause while the messenger cannot be reached, in ms. */
   patienceMs: v.union(v.number(), v.null()),
 });
 export type SendAttempt = Infer<typeof vSendAttempt>;
@@ -143,7 +147,7 @@ export const advanceCard = internalMutation({
     const row = await ctx.db.get("messages", messageId);
     const isCurrent = row !== null && (step === null || row.state === "sending");
     const now = Date.now();
-    const change = !isCurrent ? null : step === null ? beginTry(row, now) : getNextState(row, step, now);
+    const change = !isCurrent ? null : step === null ? beginAttempt(row, now) : getNextState(row, step, now);
     if (row === null || change === null) {
       await completeWork(ctx, job);
       return null;
@@ -152,18 +156,18 @@ export const advanceCard = internalMutation({
       const from = (await getRoute(ctx, row)).chatId ?? getOptional("MESSENGER_CHAT_ID");
       if (from !== undefined) await moveChat(ctx, from, step.chatId);
     }
-    return apply(ctx, row, job, change);
+    return applyStep(ctx, row, job, change);
   },
 });
 
-/** Remembers that a group has become a supergroup, under a new id: whatever names the old one means the new one. */
+/** Stores that a group has become a supergroup under a new id, which replaces the old one wherever it is set. */
 export async function moveChat(ctx: MutationCtx, from: string, to: string): Promise<void> {
   const earlier = await getOneFrom(ctx.db, "chatMoves", "by_from", from);
   if (earlier === null) await ctx.db.insert("chatMoves", { from, to });
   else if (earlier.to !== to) await ctx.db.patch("chatMoves", earlier._id, { to });
 }
 
-async function apply(
+async function applyStep(
   ctx: MutationCtx,
   row: Doc<"messages">,
   job: Job,
@@ -171,7 +175,7 @@ async function apply(
 ): Promise<SendAttempt | null> {
   await ctx.db.patch("messages", row._id, change);
   const after = await getOrThrow(ctx, "messages", row._id);
-  if (after.state === "sending") return nextTry(ctx, after, job);
+  if (after.state === "sending") return beginNextAttempt(ctx, after, job);
   if (after.state === "queued") {
     await snoozeWork(ctx, job, Math.max(0, after.dueAt - Date.now()));
     return null;
@@ -179,18 +183,18 @@ async function apply(
   await completeWork(ctx, job);
   if (row.sealedBotToken !== undefined)
     await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
-  await settle(ctx, after);
+  await settleCard(ctx, after);
   return null;
 }
 
-/** Where a card goes, and by whose bot: to its own chat, else to the user's, else to the account of their link. */
+/** The bot and chat of a card: its own chat, else the user's, else the account of the user's link. */
 async function getRoute(ctx: QueryCtx, row: Doc<"messages">) {
   const config = await findConfig(ctx, row.userId);
   const linked = await findLinkedChat(ctx, row.userId);
   const sealedBotToken =
     row.bot === "default" ? null : (row.sealedBotToken ?? config?.sealedBotToken ?? null);
   const chosenChat = row.chatId ?? config?.chatId ?? linked;
-  const { chatId = null, threadId } = chosenChat === null ? {} : placeIn(chosenChat);
+  const { chatId = null, threadId } = chosenChat === null ? {} : parsePlace(chosenChat);
   const chatOrDefault =
     chatId ?? (sealedBotToken === null ? getOptional("MESSENGER_CHAT_ID") : undefined) ?? "";
   const moved = (await getOneFrom(ctx.db, "chatMoves", "by_from", chatOrDefault))?.to;
@@ -208,18 +212,22 @@ function isPrivate(chatId: string | null): boolean {
   return chatId !== null && /^\d+$/.test(chatId) && chatId !== getOptional("MESSENGER_CHAT_ID");
 }
 
-async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<SendAttempt | null> {
+async function beginNextAttempt(
+  ctx: MutationCtx,
+  row: Doc<"messages">,
+  job: Job,
+): Promise<SendAttempt | null> {
   const skip = async (error: string): Promise<null> => {
-    await apply(ctx, row, job, { state: "skipped", error });
+    await applyStep(ctx, row, job, { state: "skipped", error });
     return null;
   };
   const { userId, kind, partsSent } = row;
   const { config, linked, chatId, threadId, sealedBotToken } = await getRoute(ctx, row);
   const now = Date.now();
   let part = row.parts[partsSent] ?? "";
-  // Cards of nobody are the service's own.
+  // Cards without a user are the service's own.
   if (sealedBotToken === null && userId !== NOBODY) {
-    // The bot brings the user of a chat's account notices and buttons there, so nobody else may write.
+    // A chat with a confirmed link receives its user's account notices and buttons, so other users may not write there.
     const whose = chatId === null ? null : await findUserOfMessenger(ctx, chatId);
     if (whose !== null && whose !== userId)
       return skip("The default bot does not write to this chat for this user");
@@ -251,11 +259,11 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promis
     sealedBotToken,
     chatId,
     threadId,
-    patienceMs: row.doubts > 0 ? backoff(row) : null,
+    patienceMs: row.doubts > 0 ? getBackoffMs(row) : null,
   };
 }
 
-async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
+async function settleCard(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
   const sent = row.state === "sent";
   if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, state: row.state });
   if (row.onSettled === undefined) return;

@@ -30,7 +30,7 @@ export const vButtons = v.array(v.array(vButton));
 /** A message that a card takes the place of. `isPicture`: its words are a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
-/** The kinds of cards that tell an account what has happened to it. They name their chats. */
+/** The kinds of notices to an account. They name their chats. */
 export const NOTICES = ["account", "change of chat"] as const;
 
 export const messengerTables = {
@@ -65,7 +65,7 @@ export const messengerTables = {
     linkedAt: v.number(),
     /**
      * When the account itself confirmed it, in its chat with the bot, or a bot with the operator's secret did. Absent
-     * while only `POST /messenger/connect` has reported it, which anybody can call without a secret: then the account
+     * while only `POST /messenger/connect` has reported it, which is open to any caller without a secret: then the account
      * gets nothing of the user's, and its own word, or the user's, replaces the link.
      */
     confirmedAt: v.optional(v.number()),
@@ -77,7 +77,7 @@ export const messengerTables = {
     .index("by_confirmedAt", ["confirmedAt"]),
 
   /**
-   * Codes by which somebody shows whose they are. A `link` binds a messenger account to its user, and a `proof` an
+   * Codes that prove a link between accounts. A `link` binds a messenger account to its user, and a `proof` an
    * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/linking`,
    * `social/authors`), withdrawn by unlinking or shown in a group (`bot/updates`).
    */
@@ -96,11 +96,10 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (every later step; the last within a day). Dies after a month; an answer to somebody who is not
-   * linked after a week.
+   * `messenger/outbox` (every later step; the last within a day). Dies after a month; an answer to an unlinked chat after a week.
    */
   messages: defineTable({
-    /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked. */
+    /** Whose bot and chat settings apply; `""` for an answer to an unlinked chat. */
     userId: v.string(),
     /** A chat for this card only, in place of the user's own. */
     chatId: v.optional(v.string()),
@@ -114,7 +113,7 @@ export const messengerTables = {
     kind: v.string(),
     /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
-    /** What it is sent for, once: `update:<id>`. A second card of the same key is none. */
+    /** Deduplication key, such as `update:<id>`: a second card with the same key is dropped. */
     key: v.optional(v.string()),
     /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
     parts: v.array(v.string()),
@@ -189,7 +188,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ownedBy: {
       rows: indexOfUser("by_userId"),
       section: "messages",
-      // Whoever has stolen a login must not silence what its account is told.
+      // A thief of the login must not silence the notices to its account.
       onDeletion: {
         whenEnded: ({ kind, state }) =>
           NOTICES.every((one) => one !== kind) || (state !== "queued" && state !== "sending"),

@@ -2,7 +2,8 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import { parseAnswer } from "../lib/answers";
+import { parseAnswer } from "../figures/answers";
+import { defined } from "../lib/objects";
 import { AppError, getErrorMessage } from "../lib/errors";
 import type { BillingSubject } from "../platform/limits/callers";
 import { log } from "../lib/log";
@@ -43,7 +44,7 @@ export const collect = defineWorker(
 export const writeReport = defineWorker(
   { reportId: v.id("reports"), occasion: v.string(), ...vMaterial },
   async (ctx, { reportId, job, occasion, ...material }) => {
-    const written = await writeFrom(ctx, occasion, material, "service");
+    const written = await writeFromBrief(ctx, occasion, material, "service");
     const stored = { reportId, job, ...written, usage: takeUsage() };
     await ctx.runMutation(internal.research.reports.storeReport, stored);
   },
@@ -56,9 +57,8 @@ export const writeOnDemandResult = defineRefresh({ focus: v.string() }, async (c
 });
 
 /**
- * Researches a focus and writes a result. Where a caller waits, what the sources have not said in time is missing; for a
- * paid one, every source has its whole time. Models whose answers still serve are not asked.
- * @returns The result, and `keepLate`, which stores what the sentiment model says after its time, for the next result.
+ * Researches a focus and writes a result. While a caller waits, late sources count as missing; a paid result gives every source its whole time. Models whose answers still serve are not asked.
+ * @returns The result, and `keepLate`, which stores a late sentiment answer for the next result.
  * @throws AppError `upstream`
  */
 export async function researchFocus(
@@ -67,21 +67,27 @@ export async function researchFocus(
   billTo: BillingSubject,
 ): Promise<Written & { keepLate: () => Promise<void> }> {
   const found = { focus, at: getRoundedNow() };
-  const { observationIds, unanswered } = await ctx.runQuery(internal.research.observations.serving, found);
+  const { observationIds, unanswered } = await ctx.runQuery(
+    internal.research.observations.findServingObservations,
+    found,
+  );
   let keepLate = async () => {};
   if (unanswered.length > 0) {
     const end = billTo === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
     const { answers, late } = await askSources(ctx, focus, billTo, { models: unanswered, end });
     const stored = { focus, answers, usage: takeUsage() };
-    const observationId = await ctx.runMutation(internal.research.observations.add, stored);
+    const observationId = await ctx.runMutation(
+      internal.research.observations.storeOnDemandObservation,
+      stored,
+    );
     observationIds.push(observationId);
     if (late !== null) keepLate = () => storeLate(ctx, observationId, late);
   }
-  const written = await writeFrom(ctx, "Research on demand", { focus, observationIds }, billTo);
+  const written = await writeFromBrief(ctx, "Research on demand", { focus, observationIds }, billTo);
   return { ...written, keepLate };
 }
 
-/** Nobody waits for it any more: a failure is only logged. */
+/** Stores a late answer. No caller waits for it: a failure is only logged. */
 async function storeLate(
   ctx: ActionCtx,
   observationId: Id<"observations">,
@@ -89,13 +95,13 @@ async function storeLate(
 ): Promise<void> {
   try {
     const stored = { observationId, sentiment: await late, usage: takeUsage() };
-    await ctx.runMutation(internal.research.observations.addLate, stored);
+    await ctx.runMutation(internal.research.observations.storeLateAnswer, stored);
   } catch (error) {
     log.warn("research.late source failed", { observationId, error: getErrorMessage(error) });
   }
 }
 
-async function writeFrom(
+async function writeFromBrief(
   ctx: ActionCtx,
   occasion: string,
   material: Material,
@@ -103,7 +109,7 @@ async function writeFrom(
 ): Promise<Written> {
   const found = { ...material, at: getRoundedNow() };
   const brief = await ctx.runQuery(internal.research.writing.brief.readBrief, found);
-  // Nobody pays for a report without an observed price.
+  // A paid report needs an observed price.
   if (billTo === "paid" ? !brief.isPriced : brief.sources.length === 0)
     throw new AppError("upstream", brief.missing[0]?.reason ?? "The market data did not come in time");
   return write(ctx, occasion, brief, billTo);
@@ -114,8 +120,8 @@ const MOVERS = 8;
 
 /**
  * Asks the fact collectors and the models, all at the same time. None throws.
- * @param terms.models Those that are asked.
- * @param terms.end What has not come by then is missing: somebody waits. Absent: each source has its own deadline.
+ * @param terms.models The models to ask.
+ * @param terms.end The deadline of a waiting caller: later answers count as missing. Absent: each source has its own deadline.
  * @returns The answers, and the sentiment model's if it is late.
  */
 async function askSources(
@@ -157,16 +163,14 @@ async function askSources(
   const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE);
   return {
     answers: {
-      ...(market === undefined ? {} : { market }),
-      ...(sentiment === undefined ? {} : { sentiment }),
-      ...(onchain === undefined ? {} : { onchain }),
+      ...defined({ market, sentiment, onchain }),
       missing: [...missing, ...uncollected],
     },
     late: isLate ? saying : null,
   };
 }
 
-/** What a model has answered. */
+/** The answer of a model. */
 type Said<Model extends keyof typeof MODELS> = NonNullable<Answers[Model]>;
 
 async function askMarket(ctx: ActionCtx, focus: string, billTo: BillingSubject): Promise<Said<"market">> {

@@ -7,13 +7,13 @@ import type { ResearchResult } from "./tables";
 import { MARKS } from "./writing/result";
 
 /** The button below the start notice of a shift: it stops only that shift. */
-export function stopButton(jobId: string, token: string): Button {
+export function buildStopButton(jobId: string, token: string): Button {
   return { text: `Stop ${getFocusName(token)}`, command: `stop ${jobId}` };
 }
 
 type Shift = Pick<Doc<"shifts">, "token" | "startedAt">;
 
-export function startCard({ token, startedAt }: Shift): Paragraph[] {
+export function buildStartCard({ token, startedAt }: Shift): Paragraph[] {
   return [
     [{ bold: "🔬 Research shift started" }, `\n${formatDateTime(startedAt)}`],
     [`Tracking: `, { bold: getFocusName(token) }],
@@ -21,7 +21,7 @@ export function startCard({ token, startedAt }: Shift): Paragraph[] {
   ];
 }
 
-export function reportCard(
+export function buildReportCard(
   { token, startedAt }: Shift,
   { kind, generatedAt, result }: Pick<Doc<"reports">, "kind" | "generatedAt"> & { result: ResearchResult },
 ): Paragraph[] {
@@ -32,19 +32,19 @@ export function reportCard(
       { bold: `${kind === "final" ? "🏁" : "📊"} ${title} · ${getFocusName(token)}` },
       `\n${dueAfterMs / HOUR}h checkpoint · ${elapsed} elapsed · ${formatDateTime(generatedAt)}`,
     ],
-    ...resultParagraphs(result),
+    ...listResultParagraphs(result),
   ];
 }
 
-function resultParagraphs(result: ResearchResult): Paragraph[] {
+function listResultParagraphs(result: ResearchResult): Paragraph[] {
   return [
     [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
     [result.shortSummary],
-    [{ bold: "Key signals" }, ...result.impacts.flatMap((impact) => impactLine(impact, result))],
+    [{ bold: "Key signals" }, ...result.impacts.flatMap((impact) => formatImpact(impact, result))],
     [{ bold: "Full analysis" }],
     ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph) => linkCitations(paragraph, result.sources)),
     [VIEW],
-    ...sourceParagraphs(result),
+    ...listSourceParagraphs(result),
   ];
 }
 
@@ -60,7 +60,7 @@ export function buildSnapshotCard(
   const signals = result.impacts
     .toSorted((a, b) => b.confidence - a.confidence)
     .slice(0, KEY_SIGNALS)
-    .flatMap((impact) => impactLine(impact, result));
+    .flatMap((impact) => formatImpact(impact, result));
   return [
     [
       { bold: `🔬 Research · ${getFocusName(focus)}` },
@@ -76,14 +76,14 @@ export function buildSnapshotCard(
 
 /** The whole text of a result. */
 export function buildFullTextCard(focus: string, result: ResearchResult): Paragraph[] {
-  return [[{ bold: `📄 ${getFocusName(focus)}` }], ...resultParagraphs(result)];
+  return [[{ bold: `📄 ${getFocusName(focus)}` }], ...listResultParagraphs(result)];
 }
 
-/** The part of a result that nobody observed. */
+/** The disclaimer for the part of a result that is no observation. */
 const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 /** The sources of the citations, each name once: `CoinGecko [1, 2]`. Statements of a model carry the model's name. */
-function sourceParagraphs({ sources, missing }: ResearchResult): Paragraph[] {
+function listSourceParagraphs({ sources, missing }: ResearchResult): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
   const lines = [...byName].map(([name, ids]) => `\n${name} [${ids.join(", ")}]`);
@@ -94,7 +94,7 @@ function sourceParagraphs({ sources, missing }: ResearchResult): Paragraph[] {
   ];
 }
 
-function impactLine(
+function formatImpact(
   { title, detail, sentiment, confidence }: ResearchResult["impacts"][number],
   { sources }: ResearchResult,
 ): Paragraph {

@@ -265,7 +265,7 @@ const report: MountedEndpoint = defineEndpoint({
     if (jobId !== undefined)
       throw new AppError(
         "not_found",
-        `There is no research report of the shift ${jobId}: its first comes 2.5 hours after its start, and GET /mcp/research/status has the user's shifts`,
+        `The shift ${jobId} has no research report: its first comes 2.5 hours after its start, and GET /mcp/research/status lists the user's shifts`,
       );
     // It may be a name, or not exist.
     const { resolveFocus } = await listing();

@@ -16,7 +16,7 @@ import {
   type ResearchResult,
 } from "./tables";
 
-/** Shifts, reports and results as other rooms and readers see them. */
+/** Shifts, reports and results: the reads and views that other rooms use. */
 export const SHIFT_MS = 8 * HOUR;
 
 /** The reports of a shift in their order, and when each is due, in ms after its start. */
@@ -46,17 +46,17 @@ export function nextReportDueAt(last: ReportKind, startedAt: number): number | u
   return next === undefined ? undefined : startedAt + REPORTS[next].dueAfterMs;
 }
 
-/** How long an observation serves everybody who needs one of its focus. */
+/** How long an observation is shared by all shifts and reports of its focus. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 
-/** How long what a model has said serves on-demand reports. Sentiment is the slowest and most expensive answer. */
+/** How long a model's answer is reused by on-demand reports. Sentiment is the slowest and most expensive one. */
 export const SERVES_MS: Record<keyof typeof MODELS, number> = {
   market: SHARED_FOR_MS,
   sentiment: 15 * MINUTE,
   onchain: SHARED_FOR_MS,
 };
 
-/** Why a source is missing whose answer may still come. */
+/** The reason for a missing source whose answer may still arrive. */
 export const LATE = "It did not come in time";
 
 /** A focus for readers: a token, or "" for the whole market. */
@@ -125,7 +125,7 @@ export const vReport = researchTables.reports.validator
   });
 export type Report = Infer<typeof vReport>;
 
-/** What a user is told of their shifts. */
+/** The status of a user's shifts. */
 export const vShiftStatus = v.object({
   active: v.array(vShift),
   ended: v.union(vShift, v.null()),
@@ -180,7 +180,7 @@ export async function getStoredResult(
 
 const NAMES = new Map<string, string>(Object.entries({ ...COLLECTIONS, ...MODELS }));
 
-/** What could not be collected, for readers. */
+/** A missing source, for readers. */
 export function describeMissing({
   collector,
   subject,

@@ -15,7 +15,7 @@ import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "
 import { toResearchKey, LATE, SERVES_MS, SHARED_FOR_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
-/** Observations: whom one serves, and what came of it. Collecting itself is `research/actions`. */
+/** Observations: which shifts and reports share one, and its result. `research/actions` collects. */
 const INTERVAL_MS = 30 * MINUTE;
 
 /**
@@ -66,10 +66,9 @@ const isRecent = (row: Doc<"observations"> | null): boolean =>
 const MOST_SERVING = 16;
 
 /**
- * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And
- * the models that nobody has an answer of; not a late one while its answer may still come.
+ * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And the models without such an answer, except a late one that may still answer.
  */
-export const serving = internalQuery({
+export const findServingObservations = internalQuery({
   args: { focus: v.string(), at: v.number() },
   returns: v.object({ observationIds: v.array(v.id("observations")), unanswered: v.array(vModel) }),
   handler: async (ctx, { focus, at }) => {
@@ -91,7 +90,7 @@ export const serving = internalQuery({
   },
 });
 
-/** Stores what the sources said for a shift. @param job The attempt that collected it; an earlier one's words are dropped. */
+/** Stores the answers of a shift's observation. @param job The attempt that collected them; answers of an earlier one are dropped. */
 export const storeObservation = defineMutation(
   { observationId: v.id("observations"), job: vJob, answers: vAnswers, usage: vProviderUsage },
   async (ctx, { observationId, job, answers, usage }) => {
@@ -100,7 +99,7 @@ export const storeObservation = defineMutation(
   },
 );
 
-/** A collection was lost; after its last attempt, the observation says nothing. */
+/** Handles a lost collection; after the last attempt the observation is done without answers. */
 export const storeLost = defineMutation(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast, error: reason }) => {
@@ -116,8 +115,8 @@ async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers
   await ctx.scheduler.runAfter(0, internal.research.shifts.checkShiftsNow, {});
 }
 
-/** Adds what a model said after the report on its focus was written: the next one shows it. */
-export const addLate = defineMutation(
+/** Adds a model's answer that came after its report was written, for the next report. */
+export const storeLateAnswer = defineMutation(
   { observationId: v.id("observations"), sentiment: vSentimentOutput, usage: vProviderUsage },
   async (ctx, { observationId, sentiment, usage }) => {
     await flushUsage(ctx, usage);
@@ -129,8 +128,8 @@ export const addLate = defineMutation(
   },
 );
 
-/** Stores what the sources said for a report that somebody waits for. */
-export const add = internalMutation({
+/** Stores the answers for an on-demand report. */
+export const storeOnDemandObservation = internalMutation({
   args: { focus: v.string(), answers: vAnswers, usage: vProviderUsage },
   returns: v.id("observations"),
   handler: async (ctx, { focus, answers, usage }) => {

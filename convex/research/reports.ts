@@ -12,9 +12,9 @@ import { removeCitations } from "../lib/text/strings";
 import { HOUR, toIso, MINUTE } from "../lib/time";
 import { cancel, completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
 import { enqueueCard } from "../messenger/model";
-import { tellOwner } from "../messenger/webhooks/events";
+import { emitToOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
-import { reportCard } from "./cards";
+import { buildReportCard } from "./cards";
 import {
   getDueReport,
   getFocusName,
@@ -54,12 +54,12 @@ export const startResearch = internalMutation({
 const ATTEMPTS = 4;
 /** How old the collection of a report may be; otherwise the report waits for a new one. */
 const REPORTABLE_MS = 10 * MINUTE;
-/** A report does not wait longer for a collection: it says what is missing. */
+/** The longest wait for a collection; then the report names what is missing. */
 const WAITED_MS = 6 * MINUTE;
 /** The agent under whose name reports are written. */
 const AGENT_ID = "research-default";
 
-/** Has the report written that a shift owes, from a collection that is not older than ten minutes. */
+/** Enqueues the due report of a shift, once it has a collection of the last ten minutes. */
 export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
   const { _id: jobId, userId, token: focus, startedAt, observationIds } = shift;
   const last = (await listReports(ctx, jobId)).at(-1);
@@ -151,7 +151,7 @@ async function notifyShift(
   result: ResearchResult,
 ): Promise<void> {
   const type = getReportType(kind);
-  await tellOwner(ctx, shift.userId, "report.ready", {
+  await emitToOwner(ctx, shift.userId, "report.ready", {
     reportId,
     jobId: shift._id,
     type,
@@ -168,7 +168,7 @@ async function notifyShift(
     chatId: shift.messengerChatId,
     kind: `${type} report`,
     topic: getShiftTopic(shift._id),
-    paragraphs: reportCard(shift, { kind, generatedAt, result }),
+    paragraphs: buildReportCard(shift, { kind, generatedAt, result }),
     onSettled: { handle, subject: reportId },
   });
 }

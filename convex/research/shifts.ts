@@ -8,7 +8,7 @@ import { queryByBoth } from "../platform/records";
 import { vCallersPart } from "../platform/tables";
 import { toIso } from "../lib/time";
 import { cancelCards, getDeliveryProblem, enqueueCard, isOwnChat } from "../messenger/model";
-import { startCard, stopButton } from "./cards";
+import { buildStartCard, buildStopButton } from "./cards";
 import {
   listActiveShifts,
   findLastEnded,
@@ -43,7 +43,7 @@ export const startShift = internalMutation({
     idempotencyKey: v.optional(v.string()),
     /** Whether it is started by `userId` alone although the id has an owner. */
     byId: v.optional(v.boolean()),
-    /** Whose part of the day's budget pays for it. */
+    /** The billing subject of the shift. */
     paidBy: vCallersPart,
     /** Whether its first card has a button that stops it, for the chat that started it. */
     stoppable: v.optional(v.boolean()),
@@ -95,8 +95,8 @@ export const startShift = internalMutation({
       chatId,
       kind: "shift started",
       topic: getShiftTopic(jobId),
-      paragraphs: startCard({ token, startedAt }),
-      ...(stoppable === true ? { buttons: [[stopButton(jobId, token)]] } : {}),
+      paragraphs: buildStartCard({ token, startedAt }),
+      ...(stoppable === true ? { buttons: [[buildStopButton(jobId, token)]] } : {}),
     });
     return { jobId, startedAt, stopsAt };
   },
@@ -152,7 +152,7 @@ async function allActiveShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
     .take(MAX_ACTIVE_IN_ALL);
 }
 
-/** Adds a data point to every shift that is due for one, and has the reports written that are due. */
+/** Adds data points to the shifts that are due for one, and enqueues the reports that are due. */
 async function checkShifts(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
   const uncollected = await ctx.db

@@ -8,7 +8,7 @@ import { vCallersPart } from "../platform/tables";
 import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
-/** What could not be collected, and why. */
+/** A source that could not be collected, and the reason. */
 export const vMissingSource = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });
 
 export const vResearchResult = v.object({
@@ -48,7 +48,7 @@ export const MODELS = {
 export type Model = keyof typeof MODELS;
 export const vModel = v.union(v.literal("market"), v.literal("sentiment"), v.literal("onchain"));
 
-/** What these answered; absent: no answer, and `missing` has the reason. */
+/** The models' answers; an absent one has its reason in `missing`. */
 export const vAnswers = v.object({
   market: v.optional(vMarketOutput),
   sentiment: v.optional(vSentimentOutput),
@@ -59,7 +59,7 @@ export const vAnswers = v.object({
 
 export type ResearchResult = Infer<typeof vResearchResult>;
 export type MissingSource = Infer<typeof vMissingSource>;
-/** What somebody wrote of a result. */
+/** The written texts of a result. */
 export type Texts = Infer<typeof vReportText>;
 export type MarketOutlook = Texts["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
@@ -68,8 +68,7 @@ export type Answers = Infer<typeof vAnswers>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
-   * `research/observations` (its data points), and by `research/reports` when the final one ends it. How far it is, its
-   * reports say. Kept as the user's history; a stranger's dies after half a year.
+   * `research/observations` (its data points), and by `research/reports` when the final one ends it. Its reports say how far it is. Kept as the user's history; a stranger's dies after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -89,7 +88,7 @@ export const researchTables = {
     nextCollectionAt: v.number(),
     /** When the next report is due; absent once the final one has been opened. */
     nextReportAt: v.optional(v.number()),
-    /** Whose part of the day's budget its calls count in; signed-in users' work waits apart from strangers'. */
+    /** The billing subject of its calls; signed-in users' work is queued apart from anonymous callers'. */
     paidBy: vCallersPart,
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
@@ -100,7 +99,7 @@ export const researchTables = {
     .index("by_class", ["paidBy.class"]),
 
   /**
-   * What the sources said about one focus (a token, or "") at one time; shared by every shift and report that needs it. Written once by
+   * The answers of the sources on one focus (a token, or "") at one time; shared by every shift and report of that focus. Written once by
    * `research/observations`, when all of them have answered or failed. Dies a month after.
    */
   observations: defineTable({

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** What is stored of the shapes of `research`. A test holds both against one another. */
+/** Validators of the stored shapes of `research/writing/prompts`. A test compares both. */
 
 export const vReportText = v.object({
   fullAnalysis: v.string(),

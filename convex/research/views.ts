@@ -120,7 +120,7 @@ export const shiftStatus = z.object({
   ),
 });
 
-/** What a user is told of their shifts. @param at Epoch ms. */
+/** The public status of a user's shifts. @param at Epoch ms. */
 export function toPublicShiftStatus(
   { active, ended, reports, ...rest }: ShiftStatus,
   at: number,
@@ -131,18 +131,18 @@ export function toPublicShiftStatus(
       newest === undefined
         ? null
         : {
-            ...shownShift(newest),
+            ...toPublicShiftFields(newest),
             ...getProgress(newest),
             elapsedMinutes: Math.floor((at - newest.startedAt) / MINUTE),
             remainingMinutes: Math.max(0, Math.ceil((newest.stopsAt - at) / MINUTE)),
           },
     lastJob: ended && {
-      ...shownShift(ended),
+      ...toPublicShiftFields(ended),
       ...getProgress(ended),
       endedAt: toIso(ended.endedAt ?? ended.stopsAt),
       error: ended.error ?? null,
     },
-    activeJobs: active.map(shownShift),
+    activeJobs: active.map(toPublicShiftFields),
     recentReports: reports.map(({ generatedAt, result, ...report }) => ({
       ...pick(report, ["type", "messengerSent", "deliveryProblem"]),
       generatedAt: toIso(generatedAt),
@@ -153,7 +153,7 @@ export function toPublicShiftStatus(
   };
 }
 
-const shownShift = ({ _id, token, startedAt, stopsAt }: Shift) => ({
+const toPublicShiftFields = ({ _id, token, startedAt, stopsAt }: Shift) => ({
   jobId: _id,
   token: token === "" ? null : token,
   startedAt: toIso(startedAt),

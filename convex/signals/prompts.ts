@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { shortLine, positiveUsd, usdOrNull } from "../lib/answers";
+import { shortLine, positiveUsd, usdOrNull } from "../figures/answers";
 import { buildFacts, type Fact } from "../figures/facts";
 import {
   formatCitable,
@@ -12,7 +12,7 @@ import {
   type CitationIndex,
 } from "../figures/citations";
 import { describeLeftovers, resolveFigures } from "../figures/placeholders";
-import { indexNames } from "../lib/money/coins";
+import { indexNames } from "../figures/mentions";
 import { getSourceName } from "../figures/publicSources";
 import { HOUR, toIso } from "../lib/time";
 import type { Candle } from "../providers/data/coinbase";

@@ -25,7 +25,7 @@ import {
 import { PROMPT, parseWhaleAnswer, WINDOW_HOURS } from "./prompts";
 import type { Measured, Reported } from "./tables";
 
-/** What the room asks the outside: the agent, once an hour, and the chain, every five minutes. */
+/** Calls to the agent, once an hour, and to the chain, every five minutes. */
 
 /** A job that runs longer is cancelled; half a minute to two minutes is usual. */
 const GIVE_UP_MS = 5 * MINUTE;
@@ -38,7 +38,7 @@ const TIME_MS = HOUR;
 /** As a share of the larger amount: prices change between the movement, the report and the check. */
 const AMOUNT = 0.1;
 
-/** Sends the hour's only prompt, waits for its job, looks its transactions up once, and stores what it says. */
+/** Sends the hour's only prompt, waits for its job, verifies its transactions once, and stores its alerts. */
 export const askForAlerts = defineProviderAction({}, async (ctx) => {
   try {
     const { alerts, note } = parseWhaleAnswer(await awaitAnswer(await sendPrompt("service", PROMPT)));
@@ -81,12 +81,12 @@ const FAILURES = {
 /** The alerts, and whether the chain agrees: the transactions that they name are looked up once. */
 async function checkAlerts(alerts: readonly Reported[]): Promise<VerifiedReport[]> {
   const isHere = ({ txHash = "", chain = CHAIN }: Reported) => isHash(txHash) && chain === CHAIN;
-  const prices = alerts.some(isHere) ? await orNullIfDown(feedPrices(), UNVERIFIED) : null;
+  const prices = alerts.some(isHere) ? await orNullIfDown(readFeedPrices(), UNVERIFIED) : null;
   const check = async (alert: Reported): Promise<VerifiedReport> => {
     const { txHash = "" } = alert;
     if (prices === null || !isHere(alert)) return { ...alert, verified: false };
     const outcome = await orNullIfDown(readTransaction(txHash), UNVERIFIED);
-    return { ...alert, verified: outcome?.kind === "mined" && agrees(alert, outcome, prices) };
+    return { ...alert, verified: outcome?.kind === "mined" && isConfirmedByChain(alert, outcome, prices) };
   };
   return Promise.all(alerts.map(check));
 }
@@ -94,7 +94,11 @@ async function checkAlerts(alerts: readonly Reported[]): Promise<VerifiedReport[
 const UNVERIFIED = "whales.unverified";
 
 /** Whether an agent's alert agrees with the chain: transaction, age, coin and amount. */
-function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices: FeedPrices): boolean {
+function isConfirmedByChain(
+  { token, amount, occurredAt }: Reported,
+  outcome: Mined,
+  prices: FeedPrices,
+): boolean {
   const { time } = outcome.block;
   if (!outcome.succeeded || time < Date.now() - OLDEST_MS) return false;
   if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
@@ -114,7 +118,7 @@ function agrees({ token, amount, occurredAt }: Reported, outcome: Mined, prices:
 const FEEDS = [...new Set(Object.values(COINS).map(({ feed }) => feed))];
 
 /** The feeds' live prices, in one call. @throws AppError `upstream` if the chain cannot be reached */
-async function feedPrices(): Promise<FeedPrices> {
+async function readFeedPrices(): Promise<FeedPrices> {
   const quotes = await readFeeds(FEEDS, deadlines.price);
   return new Map(
     FEEDS.flatMap((name) => {
@@ -136,13 +140,13 @@ const AT_ONCE = 15;
 
 /**
  * Follows Base up to its safe block, and makes alerts of the large movements of labelled exchanges, and of minted and
- * burned coins. What a run has read stays read, whatever happens next.
+ * burned coins. Progress is stored after each batch, so a failed run loses nothing.
  */
 export const followChain = defineProviderAction({}, async (ctx) => {
-  await orNullIfDown(readOn(ctx), "whales.unmeasured");
+  await orNullIfDown(readNextBlocks(ctx), "whales.unmeasured");
 });
 
-async function readOn(ctx: ActionCtx): Promise<void> {
+async function readNextBlocks(ctx: ActionCtx): Promise<void> {
   const safe = await readSafeHead();
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
     ctx.runMutation(internal.whales.alerts.advanceBlocks, { from, to, alerts });
@@ -152,14 +156,14 @@ async function readOn(ctx: ActionCtx): Promise<void> {
   const range = { first: from + 1, last: Math.min(safe.number, from + MOST_BLOCKS), span: SPAN };
   const requested = { tokens: CONTRACTS, parties: PARTIES, leastEther: LEAST_ETHER };
   for await (const { last, value } of readMovements(range, requested)) {
-    const alerts = await alertsIn(value, { first: from + 1, last });
+    const alerts = await findMeasuredAlerts(value, { first: from + 1, last });
     if (!(await advance(from, last, alerts))) return;
     from = last;
   }
 }
 
-/** The movements worth an alert, in their order: what was seen of a transaction only says that it is worth a look. */
-async function alertsIn(
+/** The movements worth an alert, in their order. The logs only select candidates: each transaction is read in full. */
+async function findMeasuredAlerts(
   { logs, payments }: Moved,
   { first, last }: { first: number; last: number },
 ): Promise<Measured[]> {
@@ -172,7 +176,7 @@ async function alertsIn(
     if (coin !== null) add(txHash, { coin, from, to, amount, position: logIndex });
   }
   if (transfersByHash.size === 0) return [];
-  const prices = await feedPrices();
+  const prices = await readFeedPrices();
   const hashes = [...transfersByHash].flatMap(([txHash, transfers]) =>
     isHash(txHash) && listLargeMovements(transfers, prices).length > 0 ? [txHash] : [],
   );
@@ -182,7 +186,7 @@ async function alertsIn(
     for (const [index, outcome] of (await Promise.all(batch.map(readTransaction))).entries()) {
       const txHash = batch[index] ?? "";
       if (outcome.kind === "too large") {
-        // Whoever fills a receipt with logs shall not stop the observation of all others.
+        // A receipt stuffed with logs must not stop the observation of all other transactions.
         log.warn("whales.unreadable", { txHash });
         continue;
       }

@@ -14,8 +14,7 @@ import { listLatestAlerts, findProgress, toPublicWhaleAlert, storeMeasured, stor
 import { vMeasured, vPublicAlert, vReported } from "./tables";
 
 /**
- * How alerts come and where they go: one question to the agent an hour, asked by one action; the chain, read block by block;
- * one card an hour with all that is new.
+ * The flow of alerts: one question to the agent an hour, the chain block by block, and one card an hour with everything new.
  */
 
 /** Claims the present hour and schedules its question. For the cron; does nothing if the hour is taken. */
@@ -24,12 +23,12 @@ export const startHour = defineCron("look for whales", async (ctx) => {
   const hour = Math.floor(now / HOUR) * HOUR;
   if (((await findProgress(ctx))?.hour ?? 0) >= hour) return;
   if (getOptional("LLM_GATEWAY_API_KEY") !== undefined && getAgentApiUrl() !== null) {
-    await note(ctx, { hour });
+    await storeHourResult(ctx, { hour });
     await ctx.scheduler.runAfter(0, internal.whales.actions.askForAlerts, {});
     return;
   }
   log.info("whales.skipped", { reason: "the agent API is not configured" });
-  await tellNews(ctx, now);
+  await queueHourCard(ctx, now);
 });
 
 /** Ends an hour's question: stores its alerts and sends the hour's card. */
@@ -43,12 +42,12 @@ export const finishHour = defineMutation(
     const now = Date.now();
     await storeReported(ctx, alerts, now);
     if (reason !== null) log.warn("whales.no answer", { reason });
-    await note(ctx, { endedAt: now });
-    await tellNews(ctx, now);
+    await storeHourResult(ctx, { endedAt: now });
+    await queueHourCard(ctx, now);
   },
 );
 
-async function note(
+async function storeHourResult(
   ctx: MutationCtx,
   change: Partial<WithoutSystemFields<Doc<"whaleProgress">>>,
 ): Promise<void> {
@@ -57,7 +56,7 @@ async function note(
   else await ctx.db.patch("whaleProgress", row._id, change);
 }
 
-/** Starts a run of `follow`. Of two runs at once one finds the blocks read, and ends. */
+/** Starts a run of `followChain`. Of two concurrent runs one finds its blocks already read, and ends. */
 export async function beginFollowing(ctx: MutationCtx): Promise<void> {
   // Without its own RPC the service does not follow the chain: the public one is not meant for it.
   if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.followChain, {});
@@ -80,7 +79,7 @@ export const advanceBlocks = internalMutation({
   handler: async (ctx, { from, to, alerts }) => {
     if (((await findProgress(ctx))?.block ?? null) !== from) return false;
     await storeMeasured(ctx, alerts, Date.now());
-    await note(ctx, { block: to });
+    await storeHourResult(ctx, { block: to });
     return true;
   },
 });
@@ -91,7 +90,7 @@ const MOST = 200;
 const LINES = 10;
 
 /** Queues the hour's card: the alerts that were in none yet. @param now Epoch ms. */
-async function tellNews(ctx: MutationCtx, now: number): Promise<void> {
+async function queueHourCard(ctx: MutationCtx, now: number): Promise<void> {
   const news = await queryBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
   if (news.length === 0) return;
   for (const { _id } of news) await ctx.db.patch("whaleAlerts", _id, { cardHour: now });

@@ -45,7 +45,7 @@ export function buildAlertCard(card: {
   const more = Math.max(0, alerts.length - most);
   const blocks = ALERT_TYPES.map((type): Paragraph => {
     const ofType = listed.filter(({ alertType }) => alertType === type);
-    return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];
+    return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(formatLine)];
   });
   return [
     [{ bold: "🐋 Whale alerts" }, `\n${window} · ${formatDateTime(at)}`],
@@ -82,7 +82,7 @@ export function getAddedDescription({ description }: Pick<CardAlert, "descriptio
   return /\$ ?\d/.test(description) ? null : description;
 }
 
-function line(alert: CardAlert): Span[] {
+function formatLine(alert: CardAlert): Span[] {
   const { direction, txHash, verified, source } = alert;
   const added = getAddedDescription(alert);
   const transaction: Span[] = [];

@@ -1,7 +1,7 @@
 import type { FeedName } from "../market/feeds";
 import { WALLET_TOKENS } from "../wallets/tokens";
 
-/** What an alert may be about: the kinds of movements, and the coins that are measured on Base. */
+/** The kinds of movements, and the coins that are measured on Base. */
 
 export const CHAIN = "base";
 
@@ -47,7 +47,7 @@ export type CoinSymbol = keyof typeof COINS;
 
 export const CONTRACTS: readonly string[] = Object.values(COINS).flatMap(({ address }) => address ?? []);
 
-/** Wrapped and bridged forms of a coin: who moves one of them has moved the coin. */
+/** Wrapped and bridged forms of a coin: a movement of one is a movement of the coin. */
 const FORMS = { ETH: ["WETH"], BTC: ["CBBTC", "WBTC", "TBTC", "BTCB"] };
 
 /** The coin that a token is a form of, or itself. */

@@ -25,7 +25,7 @@ const end = z.object({
     .describe("The owner of the address; absent without a label"),
 });
 
-/** What the service itself has read about a movement on Base. */
+/** The service's own measurement of a movement on Base. */
 const movement = z.object({
   from: end,
   to: end,

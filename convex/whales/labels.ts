@@ -34,7 +34,7 @@ const LINES = [
   ["0xc8802feab2fafb48b7d1ade77e197002c210f391", "OKX", OKX],
 ] as const;
 
-/** By address: its exchange, and who says so. */
+/** By address: its exchange, and the source of the label. */
 export const LABELS: ReadonlyMap<string, { exchange: string; source: string }> = new Map(
   LINES.map(([address, exchange, source]) => [address, { exchange, source }]),
 );

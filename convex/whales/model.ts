@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE } from "../lib/time";
 import { getFamily } from "./coins";
 import type { Measured, PublicAlert, Reported } from "./tables";
 
-/** The alerts of both sources: what is shown of them, and how each movement is stored once. */
+/** The alerts of both sources: their public view, and their deduplication by movement. */
 
 /** The most alerts in one answer of the service; the newest ones. */
 const MAX_LISTED = 500;
@@ -51,18 +51,18 @@ const SAME_AMOUNT_OTHER_TYPE = 0.01;
 const OLDEST_MS = DAY;
 const SKEW_MS = 5 * MINUTE;
 
-/** As the agent tells it, and whether the chain agrees. */
+/** An alert of the agent, and whether the chain confirms it. */
 export type VerifiedReport = Reported & { verified: boolean };
 type Alike = Pick<Reported, "token" | "alertType" | "amount" | "chain" | "txHash">;
 
-/** Stores what the agent tells, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
+/** Stores the agent's alerts, each movement once. A known alert keeps its first report, and only adds a missing transaction. */
 export async function storeReported(
   ctx: MutationCtx,
   alerts: readonly VerifiedReport[],
   now: number,
 ): Promise<void> {
   const rows = await listLatestAlerts(ctx, now - SAME_WITHIN_MS);
-  for (const alert of distinct(alerts)) {
+  for (const alert of mergeRepeats(alerts)) {
     const row = takeSame(rows, alert);
     const { occurredAt = now, ...timeless } = alert;
     const isTimely = occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS;
@@ -74,7 +74,7 @@ export async function storeReported(
   }
 }
 
-/** Stores what was measured; it takes the place of the agent's report of the same movement. */
+/** Stores measured alerts; each replaces the agent's report of the same movement. */
 export async function storeMeasured(
   ctx: MutationCtx,
   alerts: readonly Measured[],
@@ -96,10 +96,10 @@ async function insert(ctx: MutationCtx, fields: VerifiedReport, now: number): Pr
 }
 
 /**
- * One answer's alerts, each movement once: it may tell one as two types, or as a coin and its wrapped form. Those that
+ * One answer's alerts, each movement once: the agent may report one movement as two types, or as a coin and its wrapped form. Those that
  * name their transaction come first, and stay.
  */
-function distinct(alerts: readonly VerifiedReport[]): VerifiedReport[] {
+function mergeRepeats(alerts: readonly VerifiedReport[]): VerifiedReport[] {
   const isUnsure = ({ txHash }: VerifiedReport) => Number(txHash === undefined);
   const surest = alerts.toSorted((a, b) => isUnsure(a) - isUnsure(b));
   return surest.filter((alert, at) => !surest.slice(0, at).some((one) => isRepeat(one, alert)));
@@ -107,7 +107,7 @@ function distinct(alerts: readonly VerifiedReport[]): VerifiedReport[] {
 
 function isRepeat(one: VerifiedReport, other: VerifiedReport): boolean {
   const isToldOtherwise = one.alertType !== other.alertType || one.token !== other.token;
-  const isEqual = mayBeSame(one, other) && one.amount === other.amount;
+  const isEqual = canBeSame(one, other) && one.amount === other.amount;
   return (
     isSameTransaction(one, other) || (isEqual && (isToldOtherwise || one.description === other.description))
   );
@@ -115,18 +115,18 @@ function isRepeat(one: VerifiedReport, other: VerifiedReport): boolean {
 
 /** Takes the row of an alert's movement out of `rows`, so that it is no second alert's: the one most like it. */
 function takeSame(rows: Doc<"whaleAlerts">[], alert: Alike): Doc<"whaleAlerts"> | undefined {
-  const alike = rows.filter((row) => Number.isFinite(unlikeness(row, alert)));
-  const [same] = alike.toSorted((a, b) => unlikeness(a, alert) - unlikeness(b, alert));
+  const alike = rows.filter((row) => Number.isFinite(computeDifference(row, alert)));
+  const [same] = alike.toSorted((a, b) => computeDifference(a, alert) - computeDifference(b, alert));
   if (same !== undefined) rows.splice(rows.indexOf(same), 1);
   return same;
 }
 
 /** How little two alerts look like one movement: 0 for one transaction, `Infinity` for two movements. */
-function unlikeness(one: Alike, other: Alike): number {
+function computeDifference(one: Alike, other: Alike): number {
   if (isSameTransaction(one, other)) return 0;
   const apart = Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
   const most = one.alertType === other.alertType ? SAME_AMOUNT : SAME_AMOUNT_OTHER_TYPE;
-  return mayBeSame(one, other) && apart <= most ? apart : Infinity;
+  return canBeSame(one, other) && apart <= most ? apart : Infinity;
 }
 
 function isSameTransaction(one: Alike, other: Alike): boolean {
@@ -134,7 +134,7 @@ function isSameTransaction(one: Alike, other: Alike): boolean {
 }
 
 /** At most one of them names its transaction. */
-function mayBeSame(one: Alike, other: Alike): boolean {
+function canBeSame(one: Alike, other: Alike): boolean {
   return (one.txHash === undefined || other.txHash === undefined) && isSameCoin(one, other);
 }
 

@@ -12,8 +12,8 @@ type Price = Measured["movement"]["price"];
 /** Of the feeds on Base. */
 export type FeedPrices = ReadonlyMap<FeedName, Price>;
 
-/** @throws AppError `upstream` if its feed has no live price: what cannot be valued now is valued later. */
-function getPriceIn(prices: FeedPrices, coin: CoinSymbol): Price {
+/** The price of a coin. @throws AppError `upstream` if its feed has no live price: the movement is valued by a later run. */
+function getCoinPrice(prices: FeedPrices, coin: CoinSymbol): Price {
   const { feed } = COINS[coin];
   const price = prices.get(feed);
   if (price === undefined) throw new AppError("upstream", `The price feed for ${feed} gives no live price`);
@@ -43,10 +43,10 @@ export function measureTransaction(txHash: string, outcome: Mined, prices: FeedP
     return coin === null ? [] : [{ coin, from, to, amount, position }];
   });
   return listLargeMovements([...ether, ...tokens], prices).map((one): Measured => {
-    const price = getPriceIn(prices, one.coin);
+    const price = getCoinPrice(prices, one.coin);
     return {
       token: one.coin,
-      ...alertWords(one),
+      ...describeMovement(one),
       amount: computeWorth(one, price.usd),
       txHash,
       chain: CHAIN,
@@ -72,7 +72,7 @@ function labelAddress(address: string): Measured["movement"]["from"] {
 /** The movements worth an alert. */
 export function listLargeMovements(transfers: readonly CoinTransfer[], prices: FeedPrices): CoinTransfer[] {
   return mergeMovements(transfers).filter(
-    (one) => computeWorth(one, getPriceIn(prices, one.coin).usd) >= FLOOR_USD,
+    (one) => computeWorth(one, getCoinPrice(prices, one.coin).usd) >= FLOOR_USD,
   );
 }
 
@@ -109,16 +109,18 @@ export function computeWorth(
 type AlertWords = { alertType: AlertType; direction: MovementDirection; description: string };
 
 /** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
-function alertWords({ coin, from, to, amount }: CoinTransfer): AlertWords {
+function describeMovement({ coin, from, to, amount }: CoinTransfer): AlertWords {
   const { name, decimals, isStable } = COINS[coin];
   const quantity = Number(formatUnits(amount, decimals));
   const what = `${quantity.toLocaleString("en-US", { maximumFractionDigits: 2 })} ${name}`;
   const source = LABELS.get(from)?.exchange;
   const target = LABELS.get(to)?.exchange;
   const large = { alertType: "large_transfer", direction: "neutral" } as const;
-  if (from === ZERO) return { ...large, description: `${what} was minted to ${target ?? short(to)}.` };
-  if (to === ZERO) return { ...large, description: `${what} of ${source ?? short(from)} was burned.` };
-  const description = `${what} moved from ${source ?? short(from)} to ${target ?? short(to)}.`;
+  if (from === ZERO)
+    return { ...large, description: `${what} was minted to ${target ?? shortenAddress(to)}.` };
+  if (to === ZERO)
+    return { ...large, description: `${what} of ${source ?? shortenAddress(from)} was burned.` };
+  const description = `${what} moved from ${source ?? shortenAddress(from)} to ${target ?? shortenAddress(to)}.`;
   if (source !== undefined && target !== undefined) return { ...large, description };
   if (target !== undefined) {
     return { alertType: "cex_inflow", direction: isStable ? "neutral" : "bearish", description };
@@ -126,6 +128,6 @@ function alertWords({ coin, from, to, amount }: CoinTransfer): AlertWords {
   return { alertType: "cex_outflow", direction: isStable ? "neutral" : "bullish", description };
 }
 
-function short(address: string): string {
+function shortenAddress(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { hasFigures } from "../figures/writtenNumbers";
 import { extractJson } from "../lib/text/json";
 import { removeForeignLinksDeep } from "../lib/text/strings";
-import { shortLine, readValue, symbol, positiveUsd } from "../lib/answers";
+import { shortLine, readValue, symbol, positiveUsd } from "../figures/answers";
 import { ALERT_TYPES, DIRECTIONS, FLOOR_USD } from "./coins";
 import { vReported, type Reported } from "./tables";
 

@@ -9,7 +9,7 @@ const vEnd = v.object({
   label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
 });
 
-/** What the service itself has read about a movement on Base. */
+/** The service's own measurement of a movement on Base. */
 const vMovement = v.object({
   from: vEnd,
   to: vEnd,
@@ -70,7 +70,7 @@ export const whaleTables = {
     .index("by_token_and_alertType", ["token", "alertType", "detectedAt"])
     .index("by_cardHour", ["cardHour", "detectedAt"]),
 
-  /** How far whales have been looked for: one row. Written by `whales/alerts`; kept, so that nothing is left out or told twice. */
+  /** How far whales have been looked for: one row. Written by `whales/alerts`; kept, so that no block is skipped or read twice. */
   whaleProgress: defineTable({
     /** The last block of Base that was read. */
     block: v.optional(v.number()),

@@ -14,8 +14,7 @@ import { vWebhookEvent, webhookTables, type Event, type EventType } from "./tabl
 
 /**
  * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at
- * a time, one for receivers that took their last post, one for those that did not, so that no silence holds up what is
- * well. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
+ * a time, one for receivers that accepted their last post, one for the others, so that a dead receiver never delays a healthy one. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
  * under the same ids.
  */
 
@@ -40,7 +39,7 @@ export async function listUserWebhooks(ctx: QueryCtx, userId: string): Promise<D
 type Data = Readonly<Record<string, unknown>>;
 
 /** Posts an event to a user's own webhooks. */
-export async function tellOwner(
+export async function emitToOwner(
   ctx: MutationCtx,
   userId: string,
   type: EventType,
@@ -50,10 +49,13 @@ export async function tellOwner(
   for (const webhook of await listUserWebhooks(ctx, userId)) await post(ctx, webhook, event);
 }
 
-/** Posts an event to every webhook, after this transaction, because there may be any number. */
+/** Posts an event to every webhook, after this transaction, because their number is unbounded. */
 export async function emitToAll(ctx: MutationCtx, type: EventType, data: Data): Promise<void> {
   const event = buildEvent(type, data);
-  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, { event, cursor: null });
+  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.queueForEveryWebhook, {
+    event,
+    cursor: null,
+  });
 }
 
 function buildEvent(type: EventType, data: Data): Event {
@@ -61,14 +63,14 @@ function buildEvent(type: EventType, data: Data): Event {
 }
 
 /** Queues a public event for all webhooks, page after page. */
-export const spread = defineMutation(
+export const queueForEveryWebhook = defineMutation(
   { event: vWebhookEvent, cursor: v.union(v.string(), v.null()) },
   async (ctx, { event, cursor }) => {
     const found = await ctx.db.query("webhooks").paginate({ cursor, numItems: PAGE });
     for (const webhook of found.page) await post(ctx, webhook, event);
     if (found.isDone) return;
     const next = { event, cursor: found.continueCursor };
-    await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.spread, next);
+    await ctx.scheduler.runAfter(0, internal.messenger.webhooks.events.queueForEveryWebhook, next);
   },
 );
 
@@ -84,14 +86,14 @@ export const vLane = literals("due", "retrying");
 export const startPosting = defineMutation({}, async (ctx) => {
   for (const lane of ["due", "retrying"] as const) {
     const subject = `posts to webhooks: ${lane}`;
-    const [first] = await duePosts(ctx, lane, 1);
+    const [first] = await queryDuePosts(ctx, lane, 1);
     if (first === undefined || (await findWork(ctx, subject)) !== null) continue;
-    // What fails is tried again after a minute, then by the next tick: no pause is longer.
+    // A failed run is retried after a minute, then by the next tick.
     await enqueueWork(ctx, internal.messenger.actions.postEvents, { lane }, { subject, attempts: 2 });
   }
 });
 
-function duePosts(ctx: QueryCtx, lane: Infer<typeof vLane>, most: number, now = Date.now()) {
+function queryDuePosts(ctx: QueryCtx, lane: Infer<typeof vLane>, most: number, now = Date.now()) {
   return ctx.db
     .query("webhookPosts")
     .withIndex("by_state_and_dueAt", (q) => q.eq("state", lane).lte("dueAt", now))
@@ -109,13 +111,13 @@ const vPostAttempt = v.object({
 export type PostAttempt = Infer<typeof vPostAttempt>;
 
 /** The next batch, the longest due first. Nothing is written: what is posted stays due until its outcome is stored. */
-export const batch = internalQuery({
+export const getNextBatch = internalQuery({
   args: { lane: vLane, now: v.number() },
   returns: v.array(vPostAttempt),
   handler: async (ctx, { lane, now }) => {
     const ofHost = new Map<string, number>();
     const batch: PostAttempt[] = [];
-    for (const { _id: postId, webhookId, tries, event } of await duePosts(ctx, lane, LOOK_AT, now)) {
+    for (const { _id: postId, webhookId, tries, event } of await queryDuePosts(ctx, lane, LOOK_AT, now)) {
       const row = await ctx.db.get("webhooks", webhookId);
       const webhook = row && pick(row, ["userId", "url", "sealedSigning"]);
       const host = row === null ? "" : new URL(row.url).host;
@@ -139,19 +141,26 @@ const vPostResult = v.object({
 export type PostResult = Infer<typeof vPostResult>;
 
 /** Stores the outcomes of attempts; what another attempt has stored before stays. */
-export const mark = defineMutation({ results: v.array(vPostResult) }, async (ctx, { results }) => {
-  for (const { postId, tries, kind, problem } of results) {
-    const row = await ctx.db.get("webhookPosts", postId);
-    if (row?.tries !== tries) continue;
-    const pause = kind === "failed" ? PAUSES_MS[tries] : undefined;
-    const state = kind === "delivered" ? "delivered" : pause === undefined ? "failed" : "retrying";
-    await ctx.db.patch("webhookPosts", postId, { state, dueAt: Date.now() + (pause ?? 0), tries: tries + 1 });
-    const webhook = await ctx.db.get("webhooks", row.webhookId);
-    if (webhook === null) continue;
-    if (kind === "gone") await ctx.db.delete("webhooks", webhook._id);
-    else if (webhook.problem !== problem) await ctx.db.patch("webhooks", webhook._id, { problem });
-  }
-});
+export const storePostResults = defineMutation(
+  { results: v.array(vPostResult) },
+  async (ctx, { results }) => {
+    for (const { postId, tries, kind, problem } of results) {
+      const row = await ctx.db.get("webhookPosts", postId);
+      if (row?.tries !== tries) continue;
+      const pause = kind === "failed" ? PAUSES_MS[tries] : undefined;
+      const state = kind === "delivered" ? "delivered" : pause === undefined ? "failed" : "retrying";
+      await ctx.db.patch("webhookPosts", postId, {
+        state,
+        dueAt: Date.now() + (pause ?? 0),
+        tries: tries + 1,
+      });
+      const webhook = await ctx.db.get("webhooks", row.webhookId);
+      if (webhook === null) continue;
+      if (kind === "gone") await ctx.db.delete("webhooks", webhook._id);
+      else if (webhook.problem !== problem) await ctx.db.patch("webhooks", webhook._id, { problem });
+    }
+  },
+);
 
 const vPublicWebhook = webhooks.pick("url").extend({
   webhookId: v.id("webhooks"),
@@ -176,9 +185,12 @@ export const storeWebhook = internalMutation({
   handler: async (ctx, given) => {
     const present = await listUserWebhooks(ctx, given.userId);
     if (present.some(({ url }) => url === given.url))
-      throw new AppError("conflict", "This address is already one of the user's webhooks");
+      throw new AppError(
+        "conflict",
+        "This address is one of your webhooks already: GET /webhooks lists them",
+      );
     if (present.length >= MOST_WEBHOOKS)
-      throw new AppError("conflict", `At most ${MOST_WEBHOOKS} webhooks: remove one first`);
+      throw new AppError("conflict", `A user has at most ${MOST_WEBHOOKS} webhooks: remove one first`);
     return ctx.db.insert("webhooks", given);
   },
 });
@@ -186,7 +198,8 @@ export const storeWebhook = internalMutation({
 /** Ends a user's webhook. @throws AppError `not_found` unless it is theirs. */
 export const remove = defineMutation({ userId: v.string(), webhookId: v.string() }, async (ctx, given) => {
   const row = (await listUserWebhooks(ctx, given.userId)).find(({ _id }) => _id === given.webhookId);
-  if (row === undefined) throw new AppError("not_found", "This user has no such webhook");
+  if (row === undefined)
+    throw new AppError("not_found", "This user has no such webhook: GET /webhooks lists them");
   await ctx.db.delete("webhooks", row._id);
 });
 

@@ -61,14 +61,14 @@ const example = {
   problem: null,
 };
 
-/** Webhooks and alerts decide what their user is told, so the access rules of delivery settings apply to an owned `userId`. */
-export const delivers = {
+/** Webhooks and alerts decide where a user's notices go, so an owned `userId` has the access rules of delivery settings. */
+export const DELIVERY_RULES = {
   limit: "settings",
   access: "delivery",
 } as const;
 
 const list: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   methods: ["GET"],
   path: "/webhooks",
   summary: "A user's webhooks, without their secrets.",
@@ -81,7 +81,7 @@ const list: MountedEndpoint = defineEndpoint({
 });
 
 const add: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   methods: ["POST"],
   path: "/webhooks",
   summary: "Posts signed events to an https address; the secret is shown only once.",
@@ -112,7 +112,7 @@ const add: MountedEndpoint = defineEndpoint({
 });
 
 const end: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
@@ -130,7 +130,7 @@ const end: MountedEndpoint = defineEndpoint({
 });
 
 const read: MountedEndpoint = defineEndpoint({
-  ...delivers,
+  ...DELIVERY_RULES,
   methods: ["GET"],
   path: "/webhooks/events",
   summary: "The events of a user's webhooks in the last 7 days, oldest first.",

@@ -4,7 +4,7 @@ import { literals } from "../../lib/literals";
 import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../../platform/records";
 import type { SealContext } from "../../lib/seals";
 
-/** The first two are for everybody, the others for their own user only. */
+/** The first two are public, the others for their own user only. */
 const vEventType = literals(
   "signal.issued",
   "signal.closed",

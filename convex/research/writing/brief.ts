@@ -22,7 +22,7 @@ import { listLatestAlerts } from "../../whales/model";
 import { describeMissing, SHARED_FOR_MS } from "../model";
 import { MODELS, vMissingSource, type MissingSource } from "../tables";
 
-/** What a report is written from: numbered facts, statements of models, and what is missing, read in one transaction. */
+/** The brief of a report: numbered facts, statements of models, and missing sources, read in one transaction. */
 
 /** Older facts and answers say nothing about the present. */
 const GOOD_MS = 2 * HOUR;
@@ -71,7 +71,7 @@ const vBrief = v.object({
   named: v.array(vFact),
   /** Whether there is a price that is not a model's. */
   isPriced: v.boolean(),
-  /** What the report begins with, in code's words: how the focus has moved since the shift began. */
+  /** The opening sentence, written by code: the move of the focus since the shift began. */
   lead: v.optional(v.string()),
   missing: v.array(vMissingSource),
 });
@@ -95,7 +95,7 @@ export const readBrief = internalQuery({
       observations: rows.flatMap((row) => row ?? []),
       whales: await listLatestAlerts(ctx, at - WHALES_WITHIN_MS),
       moves:
-        startedAt === undefined ? [] : movesBetween(focus, (await getFactsAt(ctx, begun)).facts, now.facts),
+        startedAt === undefined ? [] : computeMoves(focus, (await getFactsAt(ctx, begun)).facts, now.facts),
       at,
     });
   },
@@ -134,9 +134,9 @@ export function buildBrief(focus: string, read: Read): Brief {
     sources: numberSources([
       ...moves,
       ...Array.from(chosen, (fact) => toSource(fact)),
-      ...whaleSources(whales, focus),
-      ...persistentSource(observations),
-      ...recent.slice(-LAST_CYCLES).flatMap(modelSources),
+      ...listWhaleSources(whales, focus),
+      ...listPersistentSources(observations),
+      ...recent.slice(-LAST_CYCLES).flatMap(listModelSources),
     ]),
     named: [...subjects.values()],
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
@@ -162,7 +162,7 @@ function listMovers(observations: Read["observations"], focus: string): Fact[] {
 }
 
 /** The largest measured movements; no model's. */
-function whaleSources(whales: Read["whales"], focus: string): UnnumberedSource[] {
+function listWhaleSources(whales: Read["whales"], focus: string): UnnumberedSource[] {
   return whales
     .filter(({ movement, token }) => movement !== undefined && (focus === "" || token === focus))
     .sort((a, b) => b.amount - a.amount)
@@ -175,7 +175,7 @@ function whaleSources(whales: Read["whales"], focus: string): UnnumberedSource[]
 }
 
 /** The trending tokens that most collections saw. */
-function persistentSource(observations: Read["observations"]): UnnumberedSource[] {
+function listPersistentSources(observations: Read["observations"]): UnnumberedSource[] {
   const counts = new Map<string, number>();
   const markets = observations.flatMap(({ market }) => market ?? []);
   for (const { symbol } of markets.flatMap(({ trending }) => trending))
@@ -191,7 +191,7 @@ function persistentSource(observations: Read["observations"]): UnnumberedSource[
 }
 
 /** Statements of models are sources with the model's name, which a citation leads to. */
-function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): UnnumberedSource[] {
+function listModelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): UnnumberedSource[] {
   const sources: UnnumberedSource[] = [];
   if (sentiment !== undefined) {
     const { overall, tokens, degraded, citations } = sentiment;
@@ -214,7 +214,7 @@ function modelSources({ at: observedAt, sentiment, onchain }: Doc<"observations"
   return sources;
 }
 
-/** What there is nothing of, each once, and why. */
+/** The missing sources, each once, with the reason. */
 function listMissing(
   observations: Read["observations"],
   absent: readonly CollectionRequest[],
@@ -233,7 +233,7 @@ function listMissing(
  * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Both
  * prices are of one source: in a quiet hour sources differ by more than a price moves.
  */
-function movesBetween(focus: string, before: readonly Fact[], now: readonly Fact[]): UnnumberedSource[] {
+function computeMoves(focus: string, before: readonly Fact[], now: readonly Fact[]): UnnumberedSource[] {
   const token = focus === "" ? "BTC" : focus;
   for (const kind of ["lastTrade", "price"] as const) {
     const of = (facts: readonly Fact[]) => facts.filter((one) => one.subject === token && one.kind === kind);

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { describeSchema, toWireSchema } from "../../lib/answers";
-import { symbol, shortText } from "../../lib/answers";
+import { describeSchema, toWireSchema } from "../../figures/answers";
+import { symbol, shortText } from "../../figures/answers";
 import type { StructuredQuestion } from "../../providers/models/structure";
 import { PLACEHOLDER_RULES } from "../../figures/citations";
 import { MAX_WORDS, mendResult, MIN_WORDS, OUTLOOKS, SUMMARY_LIMIT } from "./result";
 
-/** The research desk's questions to its models, and the shapes of their answers. */
+/** Research's questions to its models, and the shapes of their answers. */
 
 const focusLine = (focus: string) => (focus === "" ? "" : `\nFocus token: ${focus}`);
 
@@ -74,7 +74,7 @@ export function buildSentimentQuestion(focus: string, nowIso: string): string {
 /** Longer than any analysis that can be mended by cutting. */
 const MAX_ANALYSIS = 40_000;
 
-/** A ResearchResult as the model sends it; what is outside the contract is a demand, so that it can be mended. */
+/** A ResearchResult as the model sends it; violations of the contract are repaired, not refused. */
 export const resultShape = z.object({
   fullAnalysis: shortText(MAX_ANALYSIS).describe(
     `${MIN_WORDS} to ${MAX_WORDS} words (a slot counts as one), paragraphs separated by a blank line`,
@@ -99,7 +99,7 @@ export const resultShape = z.object({
 
 /**
  * The question for a report or an on-demand result from numbered facts.
- * @param problemOf What is wrong with a result; `null` if nothing is.
+ * @param problemOf The problem of a result; `null` for a good one.
  */
 export function buildSynthesisQuestion(
   task: { occasion: string; focus: string; nowIso: string; evidence: string },

@@ -1,7 +1,7 @@
 import { removeCitations, trimTrailing } from "../../lib/text/strings";
 import type { MarketOutlook, Texts } from "../tables";
 
-/** The contract of a ResearchResult: what is demanded, and what is repaired by rule. */
+/** The contract of a ResearchResult: requirements on the writer, and repairs by rule. */
 
 export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly MarketOutlook[];
 
@@ -12,7 +12,7 @@ export const MAX_WORDS = 600;
 export const SUMMARY_LIMIT = 100;
 
 /**
- * What is wrong with a result, for the repair turn; `null` if it keeps the contract.
+ * The problems of a result, for the repair turn; `null` if it keeps the contract.
  * @param shown Its analysis and summary as readers will see them.
  */
 export function findResultProblems(
@@ -41,7 +41,7 @@ export function findResultProblems(
  * @returns `null` without impacts, or with confidences on an unknown scale: nothing can be invented.
  */
 export function mendResult(result: Texts): Texts | null {
-  const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
+  const confidences = toFractions(result.impacts.map(({ confidence }) => confidence));
   if (result.impacts.length === 0 || confidences === null) return null;
   return {
     ...result,
@@ -94,7 +94,7 @@ export function shortenProse(prose: string, over: number): string {
 }
 
 /** Scores up to a hundred as percent, all of them. `null` if they are on no known scale. */
-function asFractions(scores: readonly number[]): number[] | null {
+function toFractions(scores: readonly number[]): number[] | null {
   const highest = Math.max(...scores);
   if (highest > 100 || scores.some((score) => score < 0)) return null;
   if (highest <= 1) return [...scores];

@@ -4,7 +4,7 @@ import { AppError } from "../../lib/errors";
 import { listCited, buildCitationIndex, type CitationIndex } from "../../figures/citations";
 import { describeLeftovers, resolveFigures } from "../../figures/placeholders";
 import { log } from "../../lib/log";
-import { indexNames } from "../../lib/money/coins";
+import { indexNames } from "../../figures/mentions";
 import { deadlines } from "../../platform/outside/deadlines";
 import { toIso } from "../../lib/time";
 import { completeStructured } from "../../providers/models/structure";
@@ -21,7 +21,7 @@ import {
   countExcessWords,
 } from "./result";
 
-/** A paid report that keeps a smaller share of its sentences is given with its figures marked. */
+/** A paid report that keeps a smaller share of its sentences is delivered whole, with its unsourced figures marked. */
 const LEAST_KEPT = 0.5;
 /** A slot may print several words, so that an analysis is shortened more than once. */
 const MOST_CUTS = 5;
@@ -29,8 +29,7 @@ const MOST_CUTS = 5;
 export type Written = { result: ResearchResult; model: string; tokensUsed: number };
 
 /**
- * Has the gateway write a ResearchResult whose figures are printed from facts. What breaks the contract, or states a
- * figure that is in no fact, goes back once, for a paid report twice; sentences with such a figure are then left out.
+ * Has the gateway write a ResearchResult whose figures are printed from facts. A text that breaks the contract, or states an unsourced figure, goes back once, for a paid report twice; the remaining sentences with such a figure are dropped.
  * @throws AppError `upstream`, also if nothing of the writer's text remains.
  */
 export async function writeResearchResult(
@@ -69,7 +68,10 @@ export async function writeResearchResult(
   if (isTooShort(result))
     log.warn("research.short analysis", { words: countWords(result.fullAnalysis), model });
   if (result.fullAnalysis === "")
-    throw new AppError("upstream", "The LLM gateway wrote a report whose figures are not those it was given");
+    throw new AppError(
+      "upstream",
+      "The LLM gateway wrote a report whose figures no source has: ask again shortly",
+    );
   return { result, model, tokensUsed };
 }
 
