@@ -171,6 +171,7 @@ import type * as providers_agentApi from "../providers/agentApi.js";
 import type * as providers_call from "../providers/call.js";
 import type * as providers_chain_accounts from "../providers/chain/accounts.js";
 import type * as providers_chain_blocks from "../providers/chain/blocks.js";
+import type * as providers_chain_ether from "../providers/chain/ether.js";
 import type * as providers_chain_node from "../providers/chain/node.js";
 import type * as providers_chain_notKnownYet from "../providers/chain/notKnownYet.js";
 import type * as providers_chain_preparation from "../providers/chain/preparation.js";
@@ -438,6 +439,7 @@ declare const fullApi: ApiFromModules<{
   "providers/call": typeof providers_call;
   "providers/chain/accounts": typeof providers_chain_accounts;
   "providers/chain/blocks": typeof providers_chain_blocks;
+  "providers/chain/ether": typeof providers_chain_ether;
   "providers/chain/node": typeof providers_chain_node;
   "providers/chain/notKnownYet": typeof providers_chain_notKnownYet;
   "providers/chain/preparation": typeof providers_chain_preparation;

@@ -61,7 +61,8 @@ async function askForList(
   return value;
 }
 
-const unfilledListError = () => new AppError("upstream", "The LLM gateway sent a list that does not fill the market");
+const unfilledListError = () =>
+  new AppError("upstream", "The LLM gateway sent a list that does not fill the market");
 
 /**
  * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the

@@ -38,7 +38,7 @@ test("a userId that was replaced is 404 everywhere, whoever names it; everything
   const replaced = await browser.mutation(api.accounts.profile.replaceUserId, {});
   expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
   expect(await newest(app)).toContain("Your account has a new id");
-  const error = "There is no such userId: its owner has replaced it with another one";
+  const error = "This userId is no longer valid, because its owner has replaced it: use the new one";
   for (const request of requests(userId)) {
     const { status, body } = await ask(app, request);
     expect([request[0], status, body]).toEqual([request[0], 404, { error }]);

@@ -103,7 +103,7 @@ describe("a key", () => {
       const answer = await app.post("/mcp/defi/send", send(userId), bearer(late));
       expect([answer.status, answer.body.error]).toEqual([
         401,
-        expect.stringContaining("was revoked, has expired"),
+        expect.stringContaining("revoked, expired or unknown"),
       ]);
     }
     for (const wish of [{ scopes: [] }, { name: "<b>" }, { days: 0 }]) {

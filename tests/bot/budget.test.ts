@@ -6,7 +6,7 @@ import { arrived, deliver, linkedUser, say, test, updateOf } from "./support";
 const HOUR = 3_600_000;
 const poor = test.extend({ settings: { env: { DAILY_BUDGET_USD: "0.05" } } });
 const USED_UP =
-  /^(?:Your part of today's budget, or that of your network,|Today's budget for callers without a sign-in) is used up: there is more in \d+ \w+\.$/;
+  /^(?:Your share of today's budget, or your network's,|Today's budget for callers without a sign-in) is used up\. Try again in \d+ \w+\.$/;
 
 poor(
   "forty questions of eight chats over a used-up budget get one honest sentence each and cost nothing; prices go on, and so does who is linked",

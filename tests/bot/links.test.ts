@@ -229,7 +229,7 @@ test("questions of one account are limited, in however many groups it asks them"
   await arrived(app, 8);
   const refused = app
     .cards()
-    .filter(({ text }) => / is used up: there is more in \d+ seconds?\.$/.test(text));
+    .filter(({ text }) => /^Rate limit reached: .+\. Try again in \d+ seconds?\.$/.test(text));
   expect(refused.length).toBeGreaterThanOrEqual(5);
   expect(app.standins.sent("llm").length + refused.length).toBe(8);
 });

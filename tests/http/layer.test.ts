@@ -107,7 +107,7 @@ describe("limits", () => {
       429,
       {
         error: expect.stringMatching(
-          /^This user's limit of changes of settings \(60 in 2 minutes\) is used up: there is more in \d seconds?$/,
+          /^Rate limit reached: 60 changes of settings in 2 minutes for this user\. Try again in \d seconds?$/,
         ),
       },
     ]);

@@ -59,7 +59,7 @@ describe("who waits", () => {
         429,
         {
           error:
-            "30 requests of your network address wait for an answer, which is the most at once: try again when one of them is answered",
+            "30 requests from your network address are waiting for an answer, the most at once: try again when one of them is answered",
         },
       ]);
       expect(headers.get("retry-after")).toBe("5");
@@ -133,8 +133,8 @@ describe("the day's budget", () => {
     throw new Error("Nothing refused");
   };
   const [MINE, STRANGERS] = [
-    /^Your part of today's budget, or that of your network, is used up: there is more in/,
-    /^Today's budget for callers without a sign-in is used up: there is more in/,
+    /^Your share of today's budget, or your network's, is used up. Try again in/,
+    /^Today's budget for callers without a sign-in is used up. Try again in/,
   ];
 
   const office = test.extend({ settings: { now: Date.UTC(2026, 0, 5) } });
@@ -192,7 +192,7 @@ describe("the day's budget", () => {
       const init = { ip: `10.1.${n}.1`, as: `user-${n}` };
       said = (await app.post("/mcp/chat", { question: "How is ETH?" }, init)).body.error;
     }
-    expect(said).toMatch(/^Today's budget for what callers ask is used up/);
+    expect(said).toMatch(/^Today's budget for callers' requests is used up/);
     await app.pass(HOUR);
     const { body } = await app.get("/mcp/research/status?userId=alice");
     expect(body.activeJob).toMatchObject({ collectionsCount: 3 });
@@ -226,7 +226,9 @@ test("new wallets are counted by network: addresses of one /48 share a limit", a
   const refused = await create(60, "2001:db8:1:99::1");
   expect([refused.status, refused.body.error]).toEqual([
     429,
-    expect.stringMatching(/^Your network's limit of new wallets \(60 in 60 minutes\) is used up/),
+    expect.stringMatching(
+      /^Rate limit reached: 60 new wallets in 60 minutes from your network\. Try again in/,
+    ),
   ]);
   expect((await create(61, "2001:db8:2:1::1")).status).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isForAssistants } from "../../convex/lib/text/quoted";
+import { isForAssistants } from "../../convex/providers/data/quoted";
 import { tools } from "../../scripts/proxy/tools";
 import { phrases } from "../support/phrases";
 

@@ -2,13 +2,14 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { readLine } from "../../convex/alerts/reading";
 import { parseCommand } from "../../convex/bot/commands";
-import { parseAnswer } from "../../convex/lib/answers";
+import { parseAnswer } from "../../convex/figures/answers";
 import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
 import { resolveFigures } from "../../convex/figures/placeholders";
 import { hasFigures } from "../../convex/figures/writtenNumbers";
 import { parseInput, parseBodyInput } from "../../convex/platform/http/request";
 import { chatId, optionalToken, publicAddress, requiredText, userId } from "../../convex/platform/http/input";
-import { findMentions, indexNames, resolveSymbol } from "../../convex/lib/money/coins";
+import { resolveSymbol } from "../../convex/lib/money/coins";
+import { findMentions, indexNames } from "../../convex/figures/mentions";
 import { isKeyRequest } from "../../convex/lib/keyRequests";
 import { extractJson, parseTolerantly } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
@@ -18,7 +19,7 @@ import { removeForeignLinks } from "../../convex/lib/text/strings";
 import { toPlainText, renderCard, toParagraphs } from "../../convex/messenger/format";
 import { parseProof } from "../../convex/payments/proofs";
 import { isPage, pauseIn, refusalIn } from "../../convex/providers/call";
-import { articlesIn } from "../../convex/providers/data/headlines";
+import { parseArticles } from "../../convex/providers/data/headlines";
 import {
   findBlamedField,
   cleanText,
@@ -313,7 +314,7 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
     isPage(given),
   ],
   "a pause": (given) => [pauseIn(new Headers(), given), pauseIn(new Headers({ "Retry-After": given }))],
-  headlines: articlesIn,
+  headlines: parseArticles,
   grammar: readLine,
   keyRequests: isKeyRequest,
   payloads: (given) =>

@@ -73,7 +73,7 @@ describe("the feeds", () => {
       await chain.feeds.set("SEQUENCER", { answer: 1n, updatedAt: seconds() - 9_999 });
       expect(await current(app, "ETH")).toMatchObject({ source: "coinbase" });
       noPrices(app);
-      await expect(current(app, "BTC")).rejects.toThrow(/sequencer is not up; Coinbase .*; CoinGecko/);
+      await expect(current(app, "BTC")).rejects.toThrow(/sequencer is down; Coinbase .*; CoinGecko/);
     });
   });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { getNextState, beginTry } from "../../convex/messenger/outbox";
+import { getNextState, beginAttempt } from "../../convex/messenger/outbox";
 import type { SendOutcome } from "../../convex/providers/sendOutcome";
 
 type Happening = SendOutcome | "cut off";
@@ -38,7 +38,7 @@ describe("the delivery of a card", () => {
             expect(steps).toBeLessThan(100);
             if (row.state === "queued" || !isUnderWay) {
               now = Math.max(now, row.dueAt);
-              const began = beginTry(row, now);
+              const began = beginAttempt(row, now);
               expect(began).not.toBeNull();
               row = { ...row, ...began };
               if (row.state === "failed") break;
@@ -63,6 +63,6 @@ describe("the delivery of a card", () => {
     const change = getNextState(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
     expect(change).toMatchObject({ state: "queued", dueAt: 8_000 });
     for (const state of ["sent", "failed", "skipped"] as const)
-      expect(beginTry({ ...fresh(1), state }, 9)).toBeNull();
+      expect(beginAttempt({ ...fresh(1), state }, 9)).toBeNull();
   });
 });

@@ -80,10 +80,13 @@ describe("POST /messenger/connect", () => {
     const bob = await userWithCode(app, "bob");
     const own = await nextCode(app, "alice");
     for (const code of [bob.code, own, "ABCDEFGH"])
-      expect(await connect(app, code)).toEqual([409, "This messenger account is already linked"]);
+      expect(await connect(app, code)).toEqual([
+        409,
+        "This messenger account is already linked: unlink it first",
+      ]);
     expect(await connect(app, own, "43")).toEqual([
       409,
-      "The user of this code has already linked a messenger account",
+      "The user of this code has already linked a messenger account: unlink that one first, in the web application's profile",
     ]);
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
     // Whoever guesses the number of an account gets no id that could be used.

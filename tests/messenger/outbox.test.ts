@@ -73,7 +73,7 @@ describe("a card", () => {
   test("whose asker cannot be told is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
       // Takes other arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.linking.endLink);
+      const handle = await createFunctionHandle(internal.accounts.claims.endClaim);
       const onSettled = { handle, subject: "none" };
       const card = { userId: ALICE, chatId: "7", kind: "a card", paragraphs: [["Hello"]] };
       await enqueueCard(ctx, { ...card, onSettled });

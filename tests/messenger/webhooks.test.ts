@@ -16,7 +16,7 @@ import { createApp, type App } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
 import { addWebhook, receiver, silence, type Posted } from "./receivers";
 
-const { emitToAll, tellOwner } = events;
+const { emitToAll, emitToOwner } = events;
 
 /** What programs are told of: signals to whoever asks, a report to the user whose shift it is; and how often. */
 
@@ -36,7 +36,7 @@ const problem = async (app: App) => {
 
 /** Something that only Alice's programs are told, and a tick of the cron. */
 async function toldAlice(app: App, data: Record<string, unknown> = { n: 1 }): Promise<void> {
-  await app.t.run((ctx) => tellOwner(ctx, "alice", "report.ready", data));
+  await app.t.run((ctx) => emitToOwner(ctx, "alice", "report.ready", data));
   await tick(app);
 }
 
@@ -188,14 +188,17 @@ describe("a post", () => {
     };
     expect(await add("https://live.example.com/")).toEqual([
       409,
-      "This address is already one of the user's webhooks",
+      "This address is one of your webhooks already: GET /webhooks lists them",
     ]);
     await addWebhook(app, "https://third.example.com/");
-    expect(await add("https://a.example.com/")).toEqual([409, "At most 3 webhooks: remove one first"]);
+    expect(await add("https://a.example.com/")).toEqual([
+      409,
+      "A user has at most 3 webhooks: remove one first",
+    ]);
     await toldAlice(app);
     expect(posted).toHaveLength(3);
     expect((await app.post("/webhooks/off", { userId: "bob", webhookId })).status).toBe(404);
-    await app.t.run((ctx) => tellOwner(ctx, "alice", "report.ready", {}));
+    await app.t.run((ctx) => emitToOwner(ctx, "alice", "report.ready", {}));
     expect((await app.post("/webhooks/off", { userId: "alice", webhookId })).body).toEqual({ success: true });
     await tick(app, 5 * MINUTE);
     expect([postedTo(posted, "live").length, posted.length]).toEqual([1, 4]);
@@ -221,7 +224,7 @@ describe("a post", () => {
 describe("many webhooks", () => {
   test("of strangers cost two writes each for an event, and all are posted to, a batch after the other", async () => {
     let writes = 0;
-    const counting = (path: "spread" | "mark") =>
+    const counting = (path: "queueForEveryWebhook" | "storePostResults") =>
       internalMutation({
         args: v.any(),
         handler: async (ctx: MutationCtx, given: unknown): Promise<null> => {
@@ -236,7 +239,11 @@ describe("many webhooks", () => {
             .parse(Reflect.get(events[path], "_handler"))({ ...ctx, db }, given);
         },
       });
-    const counted = { ...events, spread: counting("spread"), mark: counting("mark") };
+    const counted = {
+      ...events,
+      queueForEveryWebhook: counting("queueForEveryWebhook"),
+      storePostResults: counting("storePostResults"),
+    };
     const app = createApp({ replaced: { "messenger/webhooks/events": () => Promise.resolve(counted) } });
     const posted = receiver();
     await app.t.run(async ({ db }) => {
@@ -288,7 +295,7 @@ test("an event is read ten seconds after it was written, when no transaction tha
 }) => {
   receiver();
   await addWebhook(app);
-  await app.t.run((ctx) => tellOwner(ctx, "alice", "report.ready", {}));
+  await app.t.run((ctx) => emitToOwner(ctx, "alice", "report.ready", {}));
   expect(await eventsOf(app)).toEqual({ events: [], next: null });
   await wait(app, 11_000);
   expect((await eventsOf(app)).events).toHaveLength(1);
@@ -300,8 +307,8 @@ test("the events of the last seven days are read page after page without repeats
   receiver();
   await addWebhook(app);
   await app.t.run(async (ctx) => {
-    for (let n = 0; n < 120; n++) await tellOwner(ctx, "alice", "report.ready", { n });
-    await tellOwner(ctx, "bob", "report.ready", {});
+    for (let n = 0; n < 120; n++) await emitToOwner(ctx, "alice", "report.ready", { n });
+    await emitToOwner(ctx, "bob", "report.ready", {});
   });
   await wait(app, 11_000);
   const page = (query = "") => eventsOf(app, query);

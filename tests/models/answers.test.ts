@@ -10,7 +10,7 @@ import {
   positiveUsd,
   usdOrNull,
   toWireSchema,
-} from "../../convex/lib/answers";
+} from "../../convex/figures/answers";
 import { extractJson } from "../../convex/lib/text/json";
 
 /** What a model is told of a shape, and how its answer is read. */

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { shownPrices } from "../../convex/market/views";
+import { pricesShape } from "../../convex/market/views";
 import { formatBigUsd, formatSignedPercent, formatUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
@@ -32,7 +32,7 @@ describe("the first page", () => {
     await watchNow(app);
     await samplePrices(app, [100, 100.4, 100.2, 100.8, 100.6]);
     const { top20 } = rows.parse((await app.get("/mcp/market")).body);
-    const { prices } = shownPrices.parse((await app.get("/mcp/prices?hours=25")).body);
+    const { prices } = pricesShape.parse((await app.get("/mcp/prices?hours=25")).body);
     const words = soundWords(await openPage(app, "/"));
 
     expect(prices.BTC?.closes.length).toBeGreaterThan(1);
@@ -94,7 +94,7 @@ test("/mcp/prices tells the newest prices, the closes of the hours asked for, an
 }) => {
   expect((await app.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
   expect((await app.get("/mcp/prices?hours=721")).status).toBe(400);
-  const told = async () => shownPrices.parse((await app.get("/mcp/prices?hours=3")).body);
+  const told = async () => pricesShape.parse((await app.get("/mcp/prices?hours=3")).body);
   await samplePrices(app, [50, 100, 101]);
   expect((await told()).prices.ETH?.change24hPercent).toBeNull();
   await samplePrices(

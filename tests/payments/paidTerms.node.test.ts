@@ -200,7 +200,9 @@ test("while the sources are out of reach no token is sold, and a report on the m
   const unsure = await buyWith(app, txHash, { token: "DOGE" });
   expect([unsure.status, unsure.body.error]).toEqual([
     502,
-    expect.stringContaining("cannot be asked whether DOGE is traded. The payment is not used."),
+    expect.stringContaining(
+      "know whether DOGE is traded cannot be reached: try again in a minute, or name the token by its symbol. The payment is not used.",
+    ),
   ]);
   // It is not told apart from one that is traded.
   expect((await app.post(PATH, { token: "DOGE" })).body.error).toBe(body.error);

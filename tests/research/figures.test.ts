@@ -50,7 +50,7 @@ test("a figure that no fact has goes back once, with its place and what the fact
   app.standins.clear("llm");
   writes(app, resultOf(new Array<string>(70).fill("Bitcoin is at $42,000 [f1]."), 0));
   const { status, body: none } = await app.post("/mcp/research", { token: "ETH" });
-  expect([status, none.error]).toEqual([502, expect.stringMatching(/figures are not those it was given/)]);
+  expect([status, none.error]).toEqual([502, expect.stringMatching(/figures no source has/)]);
 });
 
 const NOTHING = {

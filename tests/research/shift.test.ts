@@ -195,7 +195,7 @@ test("starts with one Idempotency-Key are one of its user, and of one wish", asy
   for (const other of [{ token: "BTC" }, { messengerChatId: "12" }])
     expect(await keyed(other)).toMatchObject({
       status: 409,
-      body: { error: "This idempotency key was used for another request" },
+      body: { error: "This idempotency key was used for another request: send a new key for a new request" },
     });
   expect((await statusOf(app)).activeJobs).toHaveLength(1);
 });

@@ -56,7 +56,11 @@ test("a send of any token arrives, once under a key, and the answer tells its tr
       400,
       "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
     ],
-    [{ amount: "11" }, 409, "This idempotency key was used for another request"],
+    [
+      { amount: "11" },
+      409,
+      "This idempotency key was used for another request: send a new key for a new request",
+    ],
   ] as const) {
     const answer = await send(app, { ...order, ...fields }, key);
     expect([answer.status, answer.body]).toEqual([refused, { error }]);

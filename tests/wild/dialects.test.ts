@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
 import { parseCommand } from "../../convex/bot/commands";
-import { parseAnswer } from "../../convex/lib/answers";
+import { parseAnswer } from "../../convex/figures/answers";
 import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
 import { resolveFigures } from "../../convex/figures/placeholders";
-import { indexNames } from "../../convex/lib/money/coins";
+import { indexNames } from "../../convex/figures/mentions";
 import { extractJson } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
 import { pauseIn, refusalIn } from "../../convex/providers/call";
-import { articlesIn } from "../../convex/providers/data/headlines";
+import { parseArticles } from "../../convex/providers/data/headlines";
 import { cleanText, parseResponseBody } from "../../convex/providers/models/wire";
 
 /** How models, gateways and feeds write, as reported in public: each form is read, and nothing is invented. */
@@ -306,13 +306,13 @@ describe("a headline is its words", () => {
     ["&lt;b&gt;Bitcoin&lt;/b&gt; &amp;lt; $100k", "Bitcoin < $100k"],
     ["AT&T & Bitcoin", "AT&T & Bitcoin"],
   ])("%s", (title, told) => {
-    expect(articlesIn(feed(title))).toMatchObject([{ title: told }]);
+    expect(parseArticles(feed(title))).toMatchObject([{ title: told }]);
   });
   pure("whatever its description is, and however broken the rest", () => {
     const body =
       "<description>a<br>b & c</description><content:encoded><![CDATA[<p>x</item>]]></content:encoded>";
-    expect(articlesIn(feed("Quiet", body))).toMatchObject([{ title: "Quiet" }]);
-    expect(articlesIn(`${feed("Quiet", body).slice(0, -10)}<item><title>half`)).toMatchObject([
+    expect(parseArticles(feed("Quiet", body))).toMatchObject([{ title: "Quiet" }]);
+    expect(parseArticles(`${feed("Quiet", body).slice(0, -10)}<item><title>half`)).toMatchObject([
       { title: "Quiet" },
     ]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
-import { parseAnswer } from "../../convex/lib/answers";
+import { parseAnswer } from "../../convex/figures/answers";
 import {
   findBlamedField,
   cleanText,

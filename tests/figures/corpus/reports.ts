@@ -11,7 +11,7 @@ import {
 } from "../../../convex/figures/citations";
 import { buildFacts, KINDS, getUnit, type Fact, type Kind } from "../../../convex/figures/facts";
 import { listKeys } from "../../../convex/lib/objects";
-import { indexNames } from "../../../convex/lib/money/coins";
+import { indexNames } from "../../../convex/figures/mentions";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:
