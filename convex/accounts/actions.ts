@@ -67,7 +67,10 @@ function buildChallengeText(userId: string, address: `0x${string}`, issuedAt: nu
 /** `message` is the text to sign; `issuedAt` in epoch ms. */
 const vChallenge = v.object({ message: v.string(), issuedAt: v.number() });
 
-/** The message to sign with an address's key, valid for ten minutes. @throws AppError `invalid_request` if it is not an address. */
+/**
+ * The message to sign with an address's key, valid for ten minutes.
+ * @throws AppError `invalid_request` if it is not an address.
+ */
 export const challenge = action({
   args: { address: v.string() },
   returns: vChallenge,

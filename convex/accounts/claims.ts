@@ -29,7 +29,9 @@ import { vClaimed } from "../identity/tables";
 import { explainTaken } from "../identity/ownerLink";
 
 /**
- * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the service's bot. One transaction decides. If the id has a wallet, the claim is pending for 48 hours; until then the id stays free, and any caller that knows it can end the claim.
+ * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the
+ * service's bot. One transaction decides. If the id has a wallet, the claim is pending for 48 hours; until then the id
+ * stays free, and any caller that knows it can end the claim.
  */
 
 /** Long enough for a person to read a notice, whatever the day. */
@@ -42,7 +44,10 @@ const REST_MS = 7 * DAY;
 const STAY_EMPTY =
   "Until then the account that you have by your sign-in has to stay empty: a game, a deposit or a linked chat of its own would end the claim";
 
-/** The caller claims a `userId`; repeating it says how the claim stands. @throws AppError as `openClaim`; `not_found`, `invalid_request`. */
+/**
+ * The caller claims a `userId`; repeating it says how the claim stands.
+ * @throws AppError as `openClaim`; `not_found`, `invalid_request`.
+ */
 export const claimAccount = internalMutation({
   args: { userId: v.string() },
   returns: vClaimed,
@@ -217,7 +222,8 @@ export const claimByLink = internalMutation({
 });
 
 /**
- * For a lost login: an operator gives the account another one, two hours from now, and every link ends. A freeze by the old login cancels the change; a freeze from a chat does not.
+ * For a lost login: an operator gives the account another one, two hours from now, and every link ends. A freeze by the old
+ * login cancels the change; a freeze from a chat does not.
  * `npx convex run --prod accounts/claims:changeLogin '{"userId":"…","login":"<issuer>|<subject>","reason":"…"}'`.
  * @returns When it takes effect, epoch ms.
  * @throws AppError `not_found` without an owner; `conflict` if the new login cannot own it.

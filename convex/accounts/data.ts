@@ -17,7 +17,9 @@ import { records } from "../schema";
 import { findAccount, changeRules, requireSetter, requireUser, saveAccount } from "../identity/model";
 
 /**
- * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`). Deposits and payments stay, anonymised, because a payment without its row could be used again. Rows that money depends on stay unchanged, as does the account itself, which protects the wallets.
+ * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`).
+ * Deposits and payments stay, anonymised, because a payment without its row could be used again. Rows that money depends on
+ * stay unchanged, as does the account itself, which protects the wallets.
  */
 const tables = listKeys(records);
 

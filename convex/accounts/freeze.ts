@@ -17,7 +17,8 @@ import { notifyAccount } from "../messenger/notices";
 /** Freezes, and the notices to an account's channels. Steps of their caller's mutation. */
 
 /**
- * Stops all signing for an account's wallets, cancels its pending relaxations, and notifies its channels. Freezing a frozen account repeats all three.
+ * Stops all signing for an account's wallets, cancels its pending relaxations, and notifies its channels. Freezing a frozen
+ * account repeats all three.
  * @param by A compromised chat must not block recovery: a freeze from a chat does not cancel a change of login.
  */
 export async function freezeAccount(ctx: MutationCtx, userId: string, by: "login" | "chat"): Promise<void> {

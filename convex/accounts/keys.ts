@@ -108,7 +108,8 @@ export const revoke = mutation({
 const MAX_RECIPIENTS = 100;
 
 /**
- * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account is notified.
+ * Puts an address on the list; a listed one keeps its time. It counts two hours later, and every channel of the account is
+ * notified.
  * @throws AppError `invalid_request` if it is not an address, or money sent there would be lost; `conflict` if the list is
  * full; `rate_limited`; `paused` while the account is frozen.
  */
@@ -138,7 +139,10 @@ export async function addToRecipients(ctx: MutationCtx, userId: string, written:
   return entry;
 }
 
-/** Takes an address off the list at once, and voids unsigned orders. @throws AppError `not_found`; `invalid_request` if it is not an address. */
+/**
+ * Takes an address off the list at once, and voids unsigned orders.
+ * @throws AppError `not_found`; `invalid_request` if it is not an address.
+ */
 export const removeRecipient = mutation({
   args: { address: v.string() },
   returns: v.null(),

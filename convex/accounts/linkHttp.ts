@@ -128,10 +128,11 @@ const wallet: MountedEndpoint = defineEndpoint({
 });
 
 /**
- * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a guess of its sender: the account in the bot, elsewhere the network address, because any caller can name an account.
+ * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a guess
+ * of its sender: the account in the bot, elsewhere the network address, because any caller can name an account.
  * @returns The user, and the address of their custody wallet, which is created if there is none.
- * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a
- * link that cannot be replaced; `rate_limited`, `not_configured`.
+ * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a link
+ * that cannot be replaced; `rate_limited`, `not_configured`.
  */
 export async function connectAccount(
   ctx: ActionCtx,

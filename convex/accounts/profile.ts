@@ -86,8 +86,8 @@ export const signIn = mutation({
 });
 
 /**
- * Replaces the caller's `userId`, if it has leaked. From then on the old one is invalid for good: requests with it get 404. The account keeps everything, including its keys; questions that wait for the owner's approval
- * become void.
+ * Replaces the caller's `userId`, if it has leaked. From then on the old one is invalid for good: requests with it get 404.
+ * The account keeps everything, including its keys; questions that wait for the owner's approval become void.
  * @throws AppError `rate_limited`
  */
 export const replaceUserId = mutation({
@@ -165,7 +165,8 @@ export const unfreeze = mutation({
 });
 
 /**
- * Links an address whose key has signed the user's message. The signature proves ownership: an earlier link of another user ends, and that user keeps what was credited until then.
+ * Links an address whose key has signed the user's message. The signature proves ownership: an earlier link of another user
+ * ends, and that user keeps what was credited until then.
  * @throws AppError `conflict` if the user has too many.
  */
 export const storeLinkedAddress = defineMutation(

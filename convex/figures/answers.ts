@@ -3,7 +3,8 @@ import { extractJson, valueIn } from "../lib/text/json";
 import { removeForeignLinksDeep, cut } from "../lib/text/strings";
 
 /**
- * The JSON schema for a model's answer, and its parser: tolerant of form (code fences and prose around it, keys and words in another case, numbers as text, extra keys), strict in everything else.
+ * The JSON schema for a model's answer, and its parser: tolerant of form (code fences and prose around it, keys and words
+ * in another case, numbers as text, extra keys), strict in everything else.
  */
 
 /** The largest plausible value; a larger number is a mistake in the unit. */

@@ -5,9 +5,11 @@ import type { CitationIndex, Source } from "./citations";
 import { NAMES, replaceFigures } from "./writtenNumbers";
 
 /**
- * Turns a writer's text into the text for readers. The writer states figures by the numbers of facts: code prints the figure of fact 12
- * for `{f12}`, the result of an operation for `{f2-f19}`, `{f27/f10}`, `{f10%f11}` and `{f3+f4}`, and a number in brackets
- * for the citation `[f12]`. A figure without a placeholder stays only if a fact that its sentence cites rounds to it; it is then printed from that fact. A sentence with any other figure goes back to the writer, and is dropped if it comes again. Pure.
+ * Turns a writer's text into the text for readers. The writer states figures by the numbers of facts: code prints the
+ * figure of fact 12 for `{f12}`, the result of an operation for `{f2-f19}`, `{f27/f10}`, `{f10%f11}` and `{f3+f4}`, and a
+ * number in brackets for the citation `[f12]`. A figure without a placeholder stays only if a fact that its sentence cites
+ * rounds to it; it is then printed from that fact. A sentence with any other figure goes back to the writer, and is dropped
+ * if it comes again. Pure.
  */
 
 export type ResolvedText = {
@@ -79,7 +81,10 @@ export function resolveFigures(text: string, index: CitationIndex, how: ResolveO
   return resolved;
 }
 
-/** Units that writers add to a placeholder although code prints them: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
+/**
+ * Units that writers add to a placeholder although code prints them: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a
+ * range's.
+ */
 const PLACEHOLDER =
   /(?:(?<![\p{L}\d}\]])(?:US)?[+±~≈$-]{1,3})?\{(?<slot>[^{}\n]{1,80})\}(?: ?(?:%|percent|USD|dollars|bps|gwei|thousand|million|billion|trillion|[TBMKk])(?![\p{L}\d])| (?:out )?of 10\b)*/gu;
 /** `[f12]`, `[f1, f2]`; several in a row are one. */

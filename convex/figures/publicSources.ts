@@ -4,9 +4,10 @@ import { MINUTE, SECOND } from "../lib/time";
 /** The public sources of data: limits, addresses and names. None needs a key; CoinGecko accepts one. */
 
 /**
- * The request rate for each source, all callers together: lower than the source allows one address, which a deployment may share with others. For a source that allows several requests a second, `maxReserved` more may wait, a second at most. Allowed: Coinbase 10 a second
- * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), CoinGecko 5 to 15 a minute without a key
- * (support.coingecko.com), Hyperliquid a weight of 1,200 a minute at 20 a request; the feeds state none.
+ * The request rate for each source, all callers together: lower than the source allows one address, which a deployment may
+ * share with others. For a source that allows several requests a second, `maxReserved` more may wait, a second at most.
+ * Allowed: Coinbase 10 a second (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), CoinGecko 5 to 15 a minute without a
+ * key (support.coingecko.com), Hyperliquid a weight of 1,200 a minute at 20 a request; the feeds state none.
  */
 export const SOURCE_LIMITS = {
   coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 4 },

@@ -16,7 +16,8 @@ export function explainTaken(row: Account | null): string | null {
 }
 
 /**
- * A single-use link that claims a free `userId` in the service's bot. `null` if the id cannot be claimed now, or the operator has not named the bot (`MESSENGER_BOT_NAME`).
+ * A single-use link that claims a free `userId` in the service's bot. `null` if the id cannot be claimed now, or the
+ * operator has not named the bot (`MESSENGER_BOT_NAME`).
  */
 export const createOwnerLink = internalMutation({
   args: { userId: v.string() },

@@ -19,8 +19,9 @@ export const vClaimed = v.object({
 
 export const accountTables = {
   /**
-   * Accounts, free or owned. A row exists after the first sign-in, offer or claim; an account without a row is free. Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another).
-   * Kept, also when the user deletes their data: it protects their funds.
+   * Accounts, free or owned. A row exists after the first sign-in, offer or claim; an account without a row is free.
+   * Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another). Kept,
+   * also when the user deletes their data: it protects their funds.
    */
   accounts: defineTable({
     /** The id by which every row of the account knows it: the first one that it was used under. */
@@ -28,12 +29,16 @@ export const accountTables = {
     /** The id that its owner has put in place of `userId`, which then names nobody; "" where that was replaced in its turn. */
     name: v.optional(v.string()),
 
-    /** The owner's login: an identity provider's issuer and subject, or a messenger account (`toMessengerLogin`). Absent: free. */
+    /**
+     * The owner's login: an identity provider's issuer and subject, or a messenger account (`toMessengerLogin`). Absent:
+     * free.
+     */
     login: v.optional(v.string()),
     /** The login has claimed this id. It can claim no other. */
     claimed: v.optional(v.boolean()),
     /**
-     * The pending owner and the time it takes effect (epoch ms): a claim of an id with a wallet or, on an owned account, an operator's change of login. Without a login: a claim was ended, and no new one can begin before.
+     * The pending owner and the time it takes effect (epoch ms): a claim of an id with a wallet or, on an owned account, an
+     * operator's change of login. Without a login: a claim was ended, and no new one can begin before.
      */
     claim: v.optional(v.object({ login: v.optional(v.string()), dueAt: v.number() })),
     /** The code in its link for an owner, which gives no more than the `userId` beside it. */
@@ -41,7 +46,10 @@ export const accountTables = {
 
     /** How often the rules have changed: unsigned permissions under earlier rules are void. */
     version: v.optional(v.number()),
-    /** The limits of 24 hours (digits, micro-USD) with their starts (epoch ms): the last that counts holds. Absent: the default. */
+    /**
+     * The limits of 24 hours (digits, micro-USD) with their starts (epoch ms): the last that counts holds. Absent: the
+     * default.
+     */
     limits: v.optional(v.array(v.object({ dailyMicroUsd: v.string(), countsFrom: v.number() }))),
     /** Addresses to which the owner's keys, chat and posts may send. */
     recipients: v.optional(v.array(vListed)),
@@ -81,7 +89,10 @@ export const accountTables = {
     .index("by_keyHash", ["keyHash"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
 
-  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/profile`; unlinking deletes. */
+  /**
+   * Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/profile`; unlinking
+   * deletes.
+   */
   addresses: defineTable({
     /** Lower case; linked to one user at most. */
     address: v.string(),

@@ -4,7 +4,8 @@ import { listKeys } from "./objects";
 import { trimTrailing } from "./text/strings";
 
 /**
- * The form of a variable, and what is wrong with another. Written without zod: the platform would evaluate it at every call of every function that reads a setting.
+ * The form of a variable, and what is wrong with another. Written without zod: the platform would evaluate it at every call
+ * of every function that reads a setting.
  */
 type Form = readonly [fits: RegExp | ((value: string) => boolean), complaint: string, otherwise?: string];
 

@@ -1,6 +1,7 @@
 /**
  * Requests for key material get one fixed answer, and no language model sees them. Two lists of words decide: a text that
- * names a secret is a request, unless it is about safety, news or definitions. A wrong decision reveals nothing, because no answer can reach a key.
+ * names a secret is a request, unless it is about safety, news or definitions. A wrong decision reveals nothing, because no
+ * answer can reach a key.
  */
 
 /** The one answer to every request for key material. No language model is involved in it. */

@@ -68,7 +68,8 @@ export async function rejectWhenLate<Value extends object>(
 }
 
 /**
- * Pauses for polling a row: short at first, when most work ends, then longer. Each read is a call that the deployment's operator pays for.
+ * Pauses for polling a row: short at first, when most work ends, then longer. Each read is a call that the deployment's
+ * operator pays for.
  * @param first In ms, as `longest`; each pause is `growth` times the one before.
  */
 export function createPauses(first: number, growth = 1.25, longest = SECOND): () => Promise<void> {

@@ -22,7 +22,8 @@ import { askQuotes } from "./live";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
 /**
- * Collects facts, single-flight by collector and subject (`platform/cache`). Each collector asks one source and converts its answer to facts.
+ * Collects facts, single-flight by collector and subject (`platform/cache`). Each collector asks one source and converts
+ * its answer to facts.
  */
 
 /** Collections that end within this time of one another are stored together. */
@@ -31,7 +32,8 @@ const STORED_TOGETHER_MS = 100;
 type Outcome = { claim: CollectionRequest; result: Fact[] | string };
 
 /**
- * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is collecting, and waits for the rest. Never throws for a source's failure.
+ * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is collecting,
+ * and waits for the rest. Never throws for a source's failure.
  * @param waitMs Later answers count as missing, and their source has a cooldown of a minute.
  * @returns The collections that failed, with the reasons.
  */

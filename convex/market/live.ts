@@ -120,7 +120,8 @@ export async function findPrices<Coin extends Major>(
 /**
  * The live price of a token in USD: the newest sample if it is at most 60 s old, otherwise from the first source that
  * answers, and stored. Takes at most 9 s, if every source hangs. For actions.
- * @param since Epoch ms: earlier observations do not count. For entering a trade a feed is rarely recent enough (a quiet feed is written every 20 minutes), so that the exchange decides.
+ * @param since Epoch ms: earlier observations do not count. For entering a trade a feed is rarely recent enough (a quiet
+ * feed is written every 20 minutes), so that the exchange decides.
  * @throws AppError `upstream` naming what failed if none of them answers.
  */
 export async function getLivePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {

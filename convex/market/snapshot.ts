@@ -12,7 +12,8 @@ import type { MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
 import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
- * The market as a view of facts, and its refresh. Gaps are filled from the gateway's list, row by row, and marked as the model's; a row of the list is a source's coin only if both its ticker and its name match.
+ * The market as a view of facts, and its refresh. Gaps are filled from the gateway's list, row by row, and marked as the
+ * model's; a row of the list is a source's coin only if both its ticker and its name match.
  */
 
 const TOP = 20;
@@ -190,7 +191,8 @@ export function writeSnapshot(facts: readonly Fact[], list: GatewayList | null):
 }
 
 /**
- * Starts a refresh of the snapshot, or joins the running one. It bypasses the queue of reports: the sources fill it, and one runs at a time.
+ * Starts a refresh of the snapshot, or joins the running one. It bypasses the queue of reports: the sources fill it, and
+ * one runs at a time.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const startSnapshotRefresh = internalMutation({

@@ -4,8 +4,9 @@ import { CITATION, trimTrailing } from "../lib/text/strings";
 import type { vButton, vSpan } from "./tables";
 
 /**
- * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and
- * packed into parts. Escaping happens only here; spans end with their line, so parts never cut through a tag. Text is untrusted (a model, a headline, an anonymous caller), so it never becomes a link, a name or a command: those are spans of their own.
+ * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed
+ * into parts. Escaping happens only here; spans end with their line, so parts never cut through a tag. Text is untrusted (a
+ * model, a headline, an anonymous caller), so it never becomes a link, a name or a command: those are spans of their own.
  */
 
 export type Span = Infer<typeof vSpan>;
@@ -24,7 +25,8 @@ export const PART_LIMIT = 3_900;
 const CAPTION_LIMIT = 880;
 
 /**
- * Marks above cards of the default bot to a chat whose owner has not confirmed it. People trust a bot that they have started, and any caller can invent a `userId` and name their chat.
+ * Marks above cards of the default bot to a chat whose owner has not confirmed it. People trust a bot that they have
+ * started, and any caller can invent a `userId` and name their chat.
  */
 const STRANGERS =
   "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";

@@ -31,7 +31,9 @@ const CODE_MS = 10 * MINUTE;
 type EndedBy = "account" | "token";
 
 /**
- * Links a messenger account to the user whose code it sent; the web application creates the code, and shows the link. It also decides which account may approve a user's orders: for two hours after an unlink no other account approves in its place, and the former one can still freeze. An unlink cannot be undone by the unlinked account, which may be a thief's.
+ * Links a messenger account to the user whose code it sent; the web application creates the code, and shows the link. It
+ * also decides which account may approve a user's orders: for two hours after an unlink no other account approves in its
+ * place, and the former one can still freeze. An unlink cannot be undone by the unlinked account, which may be a thief's.
  */
 
 /**
@@ -88,7 +90,9 @@ const vMessengerAccount = {
   /** The messenger's id of the account. */
   messengerId: v.string(),
   /**
-   * The reporter of the account that sent the code: the account itself, in its chat with the service's bot; a bot with the operator's secret; or an anonymous caller of the endpoint, which is open without a secret. A link by an anonymous caller is unconfirmed.
+   * The reporter of the account that sent the code: the account itself, in its chat with the service's bot; a bot with the
+   * operator's secret; or an anonymous caller of the endpoint, which is open without a secret. A link by an anonymous
+   * caller is unconfirmed.
    */
   by: literals("account", "bot", "caller"),
 };
@@ -172,7 +176,8 @@ export const findLinkedAccount = internalQuery({
 });
 
 /**
- * The user of a code. `code` is `null` where it has linked the account already: then the account's own word confirms a link made elsewhere. Checked in this order: the account, the user, the code.
+ * The user of a code. `code` is `null` where it has linked the account already: then the account's own word confirms a link
+ * made elsewhere. Checked in this order: the account, the user, the code.
  * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
  * unconfirmed one. `not_found` for a code that is unknown, expired or used.
  */
@@ -226,7 +231,8 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
 }
 
 /**
- * Handles a newly confirmed link: questions to another account become void, every account with a say is notified, and the chat's alerts become the user's.
+ * Handles a newly confirmed link: questions to another account become void, every account with a say is notified, and the
+ * chat's alerts become the user's.
  */
 async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   await ctx.runMutation(internal.alerts.model.adoptAlerts, { from: toChatUser(messengerId), to: userId });

@@ -85,7 +85,8 @@ export async function enqueueServiceCard(
 }
 
 /**
- * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's own chat: its readers did not request it, and the caller would learn that it arrived.
+ * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's own
+ * chat: its readers did not request it, and the caller would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
  */
 export async function enqueueOwnCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages"> | null> {
@@ -117,7 +118,8 @@ export async function findLink(ctx: QueryCtx, userId: string): Promise<Doc<"mess
 }
 
 /**
- * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can name such a user, because a `userId` over HTTP has printable characters only.
+ * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can name such a
+ * user, because a `userId` over HTTP has printable characters only.
  */
 const CHAT_USER = "\u0002";
 
@@ -142,7 +144,8 @@ export async function findFormerLink(ctx: QueryCtx, userId: string, now: number)
 }
 
 /**
- * The link whose account approves a user's orders: a confirmed one with a chat, and not while the formerly linked account still has a say. `null` without one.
+ * The link whose account approves a user's orders: a confirmed one with a chat, and not while the formerly linked account
+ * still has a say. `null` without one.
  */
 export async function findApprovingLink(
   ctx: QueryCtx,

@@ -19,8 +19,9 @@ import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, type Jo
 import { defineWorker } from "./worker";
 
 /**
- * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work,
- * which outlives the caller; concurrent callers wait for the same work (single-flight). Callers within the cooldown of a failure get its error; callers of a slow refresh get the last good answer.
+ * Cached answers: each key has one refresh at a time. The first caller's mutation claims the key and opens the work, which
+ * outlives the caller; concurrent callers wait for the same work (single-flight). Callers within the cooldown of a failure
+ * get its error; callers of a slow refresh get the last good answer.
  *
  * Usage: a room's `begin` mutation calls `beginRefresh` with an action made by `defineRefresh`; an HTTP handler reads with
  * `readThrough`.

@@ -4,7 +4,8 @@ import type { DatabaseWriter } from "../_generated/server";
 import { AppError } from "../lib/errors";
 
 /**
- * The facts of a table besides its fields: how long its rows live, and which user owns them. Every room's `tables.ts` declares it beside its tables; housekeeping, export and deletion loop over all of them (`schema.ts`).
+ * The facts of a table besides its fields: how long its rows live, and which user owns them. Every room's `tables.ts`
+ * declares it beside its tables; housekeeping, export and deletion loop over all of them (`schema.ts`).
  * @example
  * export const signalRecords: RecordsOf<typeof signalTables> = {
  *   drafts: { keep: { days: 7, why: "drafts of a week", aged: indexOlderThan("createdAt") } },
@@ -12,7 +13,10 @@ import { AppError } from "../lib/errors";
  * };
  */
 export type TableRecord<Table extends TableNames> = {
-  /** The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's matter. */
+  /**
+   * The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's
+   * matter.
+   */
   keep: string | Range<Table> | readonly Range<Table>[];
   /** How a user's rows are found and treated. Absent: its rows belong to nobody, or say nothing about anybody. */
   ownedBy?: Owned<Table>;

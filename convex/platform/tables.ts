@@ -130,7 +130,8 @@ export const platformTables = {
   }).index("by_day", ["day", "of", "shard"]),
 
   /**
-   * Concurrency slots of waiting requests. Written by `platform/limits/slots`; a row dies with its answer, and a new caller takes over the row of a lost one.
+   * Concurrency slots of waiting requests. Written by `platform/limits/slots`; a row dies with its answer, and a new caller
+   * takes over the row of a lost one.
    */
   slots: defineTable({
     /** The slot's number; each has at most one row. */

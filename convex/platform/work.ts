@@ -13,10 +13,11 @@ import { flushUsage, vProviderUsage } from "./outside/calls";
 import { MINUTE, SECOND } from "../lib/time";
 
 /**
- * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
- * it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws is
- * tried again after 1, 4, 9 … minutes, one that was lost with its server as soon as that is seen; the room's mutation
- * learns of both. A transaction that enqueues or completes work does not fill the queue itself (`startNext` does): otherwise all of them would conflict.
+ * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does it,
+ * and ends it in the mutation that stores the result: stored work is never done again. An action that throws is tried again
+ * after 1, 4, 9 … minutes, one that was lost with its server as soon as that is seen; the room's mutation learns of both. A
+ * transaction that enqueues or completes work does not fill the queue itself (`startNext` does): otherwise all of them
+ * would conflict.
  */
 
 /** One attempt at a piece of work; its action receives it, and ends it. */
@@ -65,8 +66,8 @@ export function buildFailureHandler<Args extends Record<string, Value>>(
 }
 
 /**
- * Enqueues an action: it runs once it is due and its queue has a free place. The action gets `job` besides its own arguments;
- * the mutation that stores its result calls `completeWork` with it.
+ * Enqueues an action: it runs once it is due and its queue has a free place. The action gets `job` besides its own
+ * arguments; the mutation that stores its result calls `completeWork` with it.
  * @example
  * await enqueueWork(ctx, internal.research.actions.writeReport, { reportId }, { queue: "models", subject: reportId, attempts: 4 });
  */
@@ -246,7 +247,8 @@ export const discardWork = defineMutation(
 );
 
 /**
- * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and due work that never began.
+ * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and due work
+ * that never began.
  */
 export const resumeLost = defineMutation({}, async (ctx) => {
   const { lost, waiting } = await listOverdue(ctx, Date.now());

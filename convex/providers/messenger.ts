@@ -139,7 +139,10 @@ export async function isReachable(botToken: string): Promise<boolean> {
   return result.kind === "answer" && result.status < 500;
 }
 
-/** The bot's name in the messenger, without the @; `null` if the messenger does not know the token. @throws AppError `upstream` */
+/**
+ * The bot's name in the messenger, without the @; `null` if the messenger does not know the token.
+ * @throws AppError `upstream`
+ */
 export async function getBotUsername(botToken: string): Promise<string | null> {
   const answer = requireAnswer(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
   if (answer.status === 401 || answer.status === 404) return null;

@@ -57,7 +57,8 @@ export const writeOnDemandResult = defineRefresh({ focus: v.string() }, async (c
 });
 
 /**
- * Researches a focus and writes a result. While a caller waits, late sources count as missing; a paid result gives every source its whole time. Models whose answers still serve are not asked.
+ * Researches a focus and writes a result. While a caller waits, late sources count as missing; a paid result gives every
+ * source its whole time. Models whose answers still serve are not asked.
  * @returns The result, and `keepLate`, which stores a late sentiment answer for the next result.
  * @throws AppError `upstream`
  */

@@ -66,7 +66,8 @@ const isRecent = (row: Doc<"observations"> | null): boolean =>
 const MOST_SERVING = 16;
 
 /**
- * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And the models without such an answer, except a late one that may still answer.
+ * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And the
+ * models without such an answer, except a late one that may still answer.
  */
 export const findServingObservations = internalQuery({
   args: { focus: v.string(), at: v.number() },
@@ -90,7 +91,10 @@ export const findServingObservations = internalQuery({
   },
 });
 
-/** Stores the answers of a shift's observation. @param job The attempt that collected them; answers of an earlier one are dropped. */
+/**
+ * Stores the answers of a shift's observation.
+ * @param job The attempt that collected them; answers of an earlier one are dropped.
+ */
 export const storeObservation = defineMutation(
   { observationId: v.id("observations"), job: vJob, answers: vAnswers, usage: vProviderUsage },
   async (ctx, { observationId, job, answers, usage }) => {

@@ -68,7 +68,8 @@ export type Answers = Infer<typeof vAnswers>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
-   * `research/observations` (its data points), and by `research/reports` when the final one ends it. Its reports say how far it is. Kept as the user's history; a stranger's dies after half a year.
+   * `research/observations` (its data points), and by `research/reports` when the final one ends it. Its reports say how
+   * far it is. Kept as the user's history; a stranger's dies after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -99,8 +100,8 @@ export const researchTables = {
     .index("by_class", ["paidBy.class"]),
 
   /**
-   * The answers of the sources on one focus (a token, or "") at one time; shared by every shift and report of that focus. Written once by
-   * `research/observations`, when all of them have answered or failed. Dies a month after.
+   * The answers of the sources on one focus (a token, or "") at one time; shared by every shift and report of that focus.
+   * Written once by `research/observations`, when all of them have answered or failed. Dies a month after.
    */
   observations: defineTable({
     focus: v.string(),

@@ -6,7 +6,10 @@
 
 /** The lists that these exchanges publish as their proof of reserves, from DefiLlama's copies, each at one revision. */
 const LISTED = "https://github.com/DefiLlama/DefiLlama-Adapters/blob";
-/** Rows of network "BASE" in Binance's own list (binance.com/en/blog/community/our-commitment-to-transparency-2895840147147652626). */
+/**
+ * Rows of network "BASE" in Binance's own list
+ * (binance.com/en/blog/community/our-commitment-to-transparency-2895840147147652626).
+ */
 const BINANCE = `${LISTED}/b42f973e01c015c50bb1f345b1a26584dd8b3875/projects/binance/config.js`;
 const BYBIT = `${LISTED}/9999551965adb5b61457a144b1d2f94e0e38df27/projects/bybit/index.js`;
 const KUCOIN = `${LISTED}/02a8f05276ba852172dcb0da3c11bf0b6ce26546/projects/kucoin/index.js`;

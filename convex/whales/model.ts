@@ -96,8 +96,8 @@ async function insert(ctx: MutationCtx, fields: VerifiedReport, now: number): Pr
 }
 
 /**
- * One answer's alerts, each movement once: the agent may report one movement as two types, or as a coin and its wrapped form. Those that
- * name their transaction come first, and stay.
+ * One answer's alerts, each movement once: the agent may report one movement as two types, or as a coin and its wrapped
+ * form. Those that name their transaction come first, and stay.
  */
 function mergeRepeats(alerts: readonly VerifiedReport[]): VerifiedReport[] {
   const isUnsure = ({ txHash }: VerifiedReport) => Number(txHash === undefined);

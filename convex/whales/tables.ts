@@ -70,7 +70,10 @@ export const whaleTables = {
     .index("by_token_and_alertType", ["token", "alertType", "detectedAt"])
     .index("by_cardHour", ["cardHour", "detectedAt"]),
 
-  /** How far whales have been looked for: one row. Written by `whales/alerts`; kept, so that no block is skipped or read twice. */
+  /**
+   * How far whales have been looked for: one row. Written by `whales/alerts`; kept, so that no block is skipped or read
+   * twice.
+   */
   whaleProgress: defineTable({
     /** The last block of Base that was read. */
     block: v.optional(v.number()),

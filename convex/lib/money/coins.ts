@@ -33,7 +33,8 @@ const IS_WRITTEN = new RegExp(`^${WRITTEN}$`);
 const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
 
 /**
- * The canonical symbol: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be a coin's name (`isSymbol`), which the sources resolve.
+ * The canonical symbol: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be a
+ * coin's name (`isSymbol`), which the sources resolve.
  */
 export function resolveSymbol(written: string): string {
   const upper = written.toUpperCase().replace(/\s+/g, " ");

@@ -13,8 +13,9 @@ import { enqueueWork, findWork } from "../../platform/work";
 import { vWebhookEvent, webhookTables, type Event, type EventType } from "./tables";
 
 /**
- * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at
- * a time, one for receivers that accepted their last post, one for the others, so that a dead receiver never delays a healthy one. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
+ * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at a
+ * time, one for receivers that accepted their last post, one for the others, so that a dead receiver never delays a healthy
+ * one. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
  * under the same ids.
  */
 

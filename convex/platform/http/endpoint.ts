@@ -57,7 +57,10 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   unchanged?: string;
   /** One request and its answer, as sent. */
   example?: { input: z.input<Input>; output: z.output<Output> };
-  /** When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit, access and keys, are not listed. */
+  /**
+   * When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit, access and keys, are
+   * not listed.
+   */
   errors?: { readonly [Code in ErrorCode]?: string | DocumentedFailure };
   /** Request headers it reads, with their purposes. */
   headers?: Readonly<Record<string, string>>;
@@ -83,7 +86,10 @@ export type Endpoint<
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
   guard?: (headers: Headers, body: string, by: Asker) => void | Promise<void>;
-  /** Counted once per request, before the handler. Leave it out if only some requests cost something, or their slot counts them. */
+  /**
+   * Counted once per request, before the handler. Leave it out if only some requests cost something, or their slot counts
+   * them.
+   */
   limit?: LimitName;
   /**
    * Refuses callers without it, after the address's limit was counted and before the user's is. The handler finds their

@@ -11,7 +11,8 @@ import type { BillingSubject } from "./callers";
 /**
  * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them. Callers
  * have three fifths of it together, those without a sign-in, an owned id or a linked chat two, and one user, address or
- * network a fifth. Half of each part is there at midnight (UTC), and a 48th more comes with every hour, so that an exhausted part is never closed for long. What is owed or scheduled goes on until twice the budget, and a paid report is
+ * network a fifth. Half of each part is there at midnight (UTC), and a 48th more comes with every hour, so that an
+ * exhausted part is never closed for long. What is owed or scheduled goes on until twice the budget, and a paid report is
  * never refused. Amounts are in millionths of a USD.
  */
 
@@ -74,7 +75,8 @@ export const getSpent = internalQuery({
 });
 
 /**
- * Refuses work for a billing subject whose share of the day's budget is used up. Mutations read a stale snapshot: a current read would conflict with every call that is being counted.
+ * Refuses work for a billing subject whose share of the day's budget is used up. Mutations read a stale snapshot: a current
+ * read would conflict with every call that is being counted.
  * @throws AppError `rate_limited`, with the time at which there is more.
  */
 export async function refuseBeyond(ctx: ActionCtx | MutationCtx, billTo: BillingSubject): Promise<void> {
@@ -111,8 +113,8 @@ function getNextReset(now: number): number {
 }
 
 /**
- * The moment from which a share of the day's budget is available again; a past moment if it is available now. Of the part, a half and a 48th
- * are there in the day's first hour, and all of it in the last.
+ * The moment from which a share of the day's budget is available again; a past moment if it is available now. Of the part,
+ * a half and a 48th are there in the day's first hour, and all of it in the last.
  */
 function computeAvailableAt(used: number, part: number, now: number): number {
   const hours = Math.floor((2 * HOURS * used) / part) - HOURS;

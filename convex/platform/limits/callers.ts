@@ -8,7 +8,8 @@ import type { vCallersPart, vBillingSubject } from "../tables";
 /** Callers: their credentials, their billing subject, and the actions they may need permission for. */
 
 /**
- * The credential of a caller. `unclaimed`: the id has no owner, so the id is the whole credential. `owner`: the owner's token, or a channel that the owner has confirmed. `key`: an API key of the owner. `id`: only the id of an owned account.
+ * The credential of a caller. `unclaimed`: the id has no owner, so the id is the whole credential. `owner`: the owner's
+ * token, or a channel that the owner has confirmed. `key`: an API key of the owner. `id`: only the id of an owned account.
  */
 export const vCredential = literals("unclaimed", "owner", "key", "id");
 export type Credential = Infer<typeof vCredential>;

@@ -11,7 +11,8 @@ import { sha256Hex } from "../../lib/crypto";
 import { getNetwork, vCaller, type Caller } from "./callers";
 
 /**
- * The service's named limits: each protects an upstream call, a signature, a message, a guess or a permanent row. A cached read is neither counted nor written.
+ * The service's named limits: each protects an upstream call, a signature, a message, a guess or a permanent row. A cached
+ * read is neither counted nor written.
  */
 type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
@@ -36,7 +37,8 @@ const person = perMinute(30, 60);
 const address = shardLimit(perMinute(120, 240));
 
 /**
- * Each limit counts once per user and once per network address; per `network` for permanent rows and guesses, because one customer has many addresses. `of`: the subject in the refusal.
+ * Each limit counts once per user and once per network address; per `network` for permanent rows and guesses, because one
+ * customer has many addresses. `of`: the subject in the refusal.
  */
 export const LIMITS = {
   question: { of: "questions", user: person, address },
@@ -90,7 +92,8 @@ export type LimitName = Infer<typeof vLimitName>;
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /**
- * Any caller can name a `userId`. Callers without a credential for it share a limit of their own, so that they cannot use up the owner's (counted by token or own chat).
+ * Any caller can name a `userId`. Callers without a credential for it share a limit of their own, so that they cannot use
+ * up the owner's (counted by token or own chat).
  */
 function getLimitSubject({ userId, address, identity, credential }: Caller): string | null {
   if (identity !== undefined) return `token:${identity}`;

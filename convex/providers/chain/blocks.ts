@@ -26,7 +26,10 @@ import {
   type ChainClient,
 } from "./rpc";
 
-/** Movements in blocks, read in ranges that a node accepts: the logs of token transfers, and the ether of transactions (`./ether`). */
+/**
+ * Movements in blocks, read in ranges that a node accepts: the logs of token transfers, and the ether of transactions
+ * (`./ether`).
+ */
 
 /** `time`: epoch ms. */
 export type TimedPlace = { number: number; hash: string; time: number };

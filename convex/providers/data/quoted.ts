@@ -1,5 +1,6 @@
 /**
- * Untrusted texts, headlines above all, reach AI clients whose tools move money (prompt injection). A text that addresses such a client is dropped. Pure.
+ * Untrusted texts, headlines above all, reach AI clients whose tools move money (prompt injection). A text that addresses
+ * such a client is dropped. Pure.
  */
 
 /** Addresses and hashes of EVM chains, Bitcoin and Solana: a genuine headline never holds a complete one. */
@@ -12,7 +13,10 @@ const TOOL =
 const WHOM = String.raw`\b(?:ai|llm|language|chat|assistant|gpt|claude|system)[ -]?(?:assistants?|agents?|models?|bots?|readers?|notice|messages?|prompts?|instructions?|override)\b`;
 const DEED = String.raw`(?:calls?|invokes?|sends?|transfers?|swaps?|moves?|withdraws?|approves?|exports?|reveals?|ignores?|disregards?|forgets?|executes?|runs?|forwards?|repl(?:y|ies)|responds?|answers?|tells?|buy|sell)`;
 
-/** An instruction: addressed to an assistant, or one that only a model could follow. In lower case, Latin letters without marks. */
+/**
+ * An instruction: addressed to an assistant, or one that only a model could follow. In lower case, Latin letters without
+ * marks.
+ */
 const ORDER = new RegExp(
   [
     // "… AI assistants: call …", "AI agents must send …"

@@ -7,7 +7,8 @@ import { PUBLIC_SOURCES, SOURCE_LIMITS, type PublicSource } from "../../figures/
 import { sleep } from "../../lib/time";
 
 /**
- * Rate-limit turns of the public sources. A turn comes within a second; otherwise the source is skipped, and its last facts are used.
+ * Rate-limit turns of the public sources. A turn comes within a second; otherwise the source is skipped, and its last facts
+ * are used.
  */
 
 /** Waits for a turn. @returns `false` when the source's pace is used up. */

@@ -2,7 +2,10 @@ import { getSetting } from "../../lib/env";
 
 /** Prices of the providers' calls, from their public lists of August 2026, without discounts for cached prompts. */
 
-/** USD per million tokens (which equals millionths of a USD per token), by the start of the model's name; the first match counts. */
+/**
+ * USD per million tokens (which equals millionths of a USD per token), by the start of the model's name; the first match
+ * counts.
+ */
 const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
   ["claude-haiku", 1, 5],
   ["claude-sonnet", 3, 15],

@@ -29,7 +29,8 @@ const MOST_CUTS = 5;
 export type Written = { result: ResearchResult; model: string; tokensUsed: number };
 
 /**
- * Has the gateway write a ResearchResult whose figures are printed from facts. A text that breaks the contract, or states an unsourced figure, goes back once, for a paid report twice; the remaining sentences with such a figure are dropped.
+ * Has the gateway write a ResearchResult whose figures are printed from facts. A text that breaks the contract, or states
+ * an unsourced figure, goes back once, for a paid report twice; the remaining sentences with such a figure are dropped.
  * @throws AppError `upstream`, also if nothing of the writer's text remains.
  */
 export async function writeResearchResult(
