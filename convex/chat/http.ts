@@ -27,7 +27,7 @@ const chat: MountedEndpoint = defineEndpoint({
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or is marked `[model]`. A request for a private key gets a fixed security message, and no model is asked.",
+    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure comes from a cited fact, or is marked `[model]`. A question that the model declines, that its filter refuses or that is too long for it, is a 400 that says so. A request for a private key gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   access: "shown",
   errors: {

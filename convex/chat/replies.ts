@@ -23,7 +23,7 @@ import { defineWorker } from "../platform/worker";
 import { collectFacts } from "../market/collectors";
 import { findCoins, LISTS } from "../market/facts";
 import type { CollectionRequest } from "../market/tables";
-import { complete } from "../providers/models/gateway";
+import { answerCaller, complete } from "../providers/models/gateway";
 import { findAgent, ANSWER_TOKENS, buildSystemPrompt } from "./agents";
 import { readHoldings, type Context } from "./context";
 import { vChatTurn, type ChatTurn } from "./runs";
@@ -49,7 +49,10 @@ export type ChatQuestion = {
 
 export type ChatReply = { answer: string; sources: CitedSource[]; model: string; tokensUsed: number };
 
-/** Answers one question of a conversation. For actions. */
+/**
+ * Answers one question of a conversation. For actions.
+ * @throws AppError `invalid_request` if the model's provider refuses this question; `upstream`.
+ */
 export async function answerChat(
   ctx: ActionCtx,
   { agentId, question, messages, caller, personal }: ChatQuestion,
@@ -63,7 +66,7 @@ export async function answerChat(
   const stored = await ctx.runQuery(internal.chat.context.readContext, { userId, now: getRoundedNow() });
   const sources = listCitable(question, { ...stored, own: [...stored.own, ...held] });
   const system = buildSystemPrompt(findAgent(agentId), toIso(Date.now()), sources.map(formatCitable));
-  const { text, model, tokensUsed } = await complete(ctx, {
+  const completion = complete(ctx, {
     messages: [{ role: "system", content: system }, ...messages, { role: "user", content: question }],
     maxTokens: ANSWER_TOKENS,
     // The time for the context is taken off the model's: the caller has one deadline.
@@ -71,6 +74,7 @@ export async function answerChat(
     attempts: 1,
     billTo: toBillingSubject(caller),
   });
+  const { text, model, tokensUsed } = await answerCaller(completion);
   // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
   const given = [question, ...messages.map(({ content }) => content)].join("\n");
   const ledger = buildCitationIndex(sources, Date.now(), { names: indexNames(stored.facts), question });

@@ -13,6 +13,7 @@ import { defineRefresh } from "../platform/cache";
 import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
+import { answerCaller } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
 import { collectFacts } from "./collectors";
 import { findCoins, LISTS, QUOTES } from "./facts";
@@ -116,7 +117,8 @@ export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, w
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
   const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
-  const { value, model } = await completeStructured(ctx, buildTokenQuestion(context, check), options);
+  const answered = completeStructured(ctx, buildTokenQuestion(context, check), options);
+  const { value, model } = await answerCaller(answered);
   const { token, observedAt } = check.figures(value.token);
   const text = check.mended(value).answer;
   const answer = token === null ? `${unknownTokenAnswer(question)} ${text}` : text;

@@ -142,9 +142,11 @@ const QUESTIONS: readonly Question[] = [
     subject: "sentiment model",
     needs: "SENTIMENT_API_KEY",
     see: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
-    ask: async () => {
+    ask: async (ctx) => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
-      const { degraded } = await askSentiment("service", "You report what posts say.", question, Date.now());
+      const account = { billTo: "service", asksAgain: true } as const;
+      const system = "You report what posts say.";
+      const { degraded } = await askSentiment(ctx, account, system, question, Date.now());
       return degraded
         ? `${getSetting("SENTIMENT_MODEL")} answers without a search: shifts mark such readings as degraded.`
         : null;

@@ -105,9 +105,10 @@ async function workCounts(ctx: QueryCtx): Promise<Checks["work"]> {
 async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["providers"]> {
   const rows = await ctx.db.query("providerStates").withIndex("by_provider").take(PROVIDERS);
   return Object.fromEntries(
-    rows.map(({ provider, failures, since, failedAt = 0 }) => {
+    rows.map(({ provider, failures, since, failedAt = 0, refuses }) => {
       const isWorking = failures < FAILS_FROM || failedAt < now - FAILS_FOR_MS;
-      return [provider, { works: isWorking, since: toIso(since) }];
+      const why = isWorking || refuses === undefined ? {} : { refuses };
+      return [provider, { works: isWorking, since: toIso(since), ...why }];
     }),
   );
 }
@@ -150,6 +151,14 @@ function listReasons({ crons, outbox: waiting, pending, providers }: Checks): st
       .map(([kind, seconds]) => `unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`),
     ...Object.entries(providers)
       .filter(([, { works }]) => !works)
-      .map(([name, { since }]) => `calls of ${name} fail since ${since}`),
+      .map(([name, { since, refuses }]) => `calls of ${name} fail since ${since}: ${WHY[refuses ?? "none"]}`),
   ];
 }
+
+/** Why a provider fails, for the operator. */
+const WHY = {
+  key: "it refuses this service's key",
+  account: "this service's account has no credits left",
+  address: "it blocks this service's address",
+  none: "it does not answer as it should",
+} as const;

@@ -28,7 +28,14 @@ export const ownChecks = z.object({
   providers: z
     .record(
       z.string(),
-      z.object({ works: z.boolean(), since: z.iso.datetime().describe("Since when it works, or fails") }),
+      z.object({
+        works: z.boolean(),
+        since: z.iso.datetime().describe("Since when it works, or fails"),
+        refuses: z
+          .enum(["key", "account", "address"])
+          .optional()
+          .describe("Where it answers and refuses this service: its key, its empty account, or its address"),
+      }),
     )
     .describe(
       "The providers that were called; one fails from two failed calls in a row until it answers a call",

@@ -65,7 +65,7 @@ export async function claimRefresh(ctx: MutationCtx, key: string, leaseMs: numbe
 export async function finishRefresh(
   ctx: MutationCtx,
   key: string,
-  failure: { error: string; restMs: number } | null = null,
+  failure: { error: string; restMs: number; isQuestions?: true } | null = null,
   body?: string,
 ): Promise<void> {
   const now = Date.now();
@@ -78,10 +78,11 @@ export async function finishRefresh(
     log.info("refresh.done", { key });
     return;
   }
-  const { error, restMs } = failure;
+  const { restMs, ...why } = failure;
+  const { error } = why;
   await ctx.db.patch("answers", rowId, {
     leaseUntil: undefined,
-    failure: { error, restsUntil: now + restMs },
+    failure: { ...why, restsUntil: now + restMs },
   });
   log.warn("refresh.failed", { key, error });
 }
@@ -155,7 +156,10 @@ export const storeAnswer = defineMutation(
 /** Records that a refresh has failed, or was lost with its server. */
 export const recordFailure = defineMutation(
   { key: v.string(), restMs: v.number(), ...vFailure },
-  (ctx, { key, restMs, error }) => finishRefresh(ctx, key, { error, restMs }),
+  (ctx, { key, restMs, error, code }) => {
+    const why = code === "invalid_request" ? { isQuestions: true as const } : {};
+    return finishRefresh(ctx, key, { error, restMs, ...why });
+  },
 );
 
 const vAnswer = v.object({ fetchedAt: v.number(), body: v.string(), isOutdated: v.boolean() });
@@ -177,7 +181,11 @@ export const readAnswerAt = internalQuery({
 export const hashQuestion = (question: string): string =>
   sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
 
-const vOutcome = v.object({ error: v.optional(v.string()), restsUntil: v.optional(v.number()) });
+const vOutcome = v.object({
+  error: v.optional(v.string()),
+  isQuestions: v.optional(v.literal(true)),
+  restsUntil: v.optional(v.number()),
+});
 
 /** How the work at a key has ended, with its failure if it failed; `null` while it runs. */
 export const getRefreshOutcome = internalQuery({
@@ -191,12 +199,14 @@ export const getRefreshOutcome = internalQuery({
 
 /**
  * Whether the work at a key has ended. For actions.
- * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`
+ * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`; `invalid_request` if the question
+ * itself was refused.
  */
 export async function hasEnded(ctx: ActionCtx, key: string): Promise<boolean> {
   const ended = await ctx.runQuery(internal.platform.cache.getRefreshOutcome, { key });
   if (ended?.error === undefined) return ended !== null;
-  const { error, restsUntil = 0 } = ended;
+  const { error, isQuestions, restsUntil = 0 } = ended;
+  if (isQuestions === true) throw new AppError("invalid_request", error);
   throw new AppError("upstream", error, { retryAfterMs: Math.max(0, restsUntil - Date.now()) });
 }
 

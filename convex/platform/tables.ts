@@ -15,6 +15,9 @@ export const vProvider = v.union(
   literals(...PUBLIC_SOURCES),
 );
 
+/** What a provider refuses that answers, and works for others: this service's key, its empty account, or its address. */
+export const vRefusing = literals("key", "account", "address");
+
 const vHolders = {
   /** The user and the address, hashed. */
   holders: v.array(v.string()),
@@ -88,6 +91,8 @@ export const platformTables = {
     failure: v.optional(
       v.object({
         error: v.string(),
+        /** The question itself was refused. */
+        isQuestions: v.optional(v.literal(true)),
         /** Epoch ms until which it is not begun again. */
         restsUntil: v.number(),
       }),
@@ -113,6 +118,8 @@ export const platformTables = {
     since: v.number(),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
+    /** Why it fails, if it answers and refuses this service. */
+    refuses: v.optional(vRefusing),
     /** The time of the chain's newest block (epoch ms), where the last read found it stale. */
     staleHead: v.optional(v.number()),
   }).index("by_provider", ["provider"]),

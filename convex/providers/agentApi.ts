@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
 import type { BillingSubject } from "../platform/limits/callers";
 import { noteCost } from "../platform/limits/budget";
 import { AGENT_PROMPT_MICROS } from "./models/prices";
@@ -7,6 +8,7 @@ import { getAgentApiUrl, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
 import {
   requireAnswer,
+  askBilledProvider,
   askProvider,
   parseShape,
   isSuccess,
@@ -44,8 +46,9 @@ export type AgentJob = z.output<typeof jobShape> | { status: "unknown" };
  * @returns The job's id.
  * @throws AppError `upstream`. After a timeout or a broken connection the job may exist all the same.
  */
-export async function sendPrompt(billTo: BillingSubject, prompt: string): Promise<string> {
-  const answer = await ask("/agent/prompt", { prompt });
+export async function sendPrompt(ctx: ActionCtx, billTo: BillingSubject, prompt: string): Promise<string> {
+  const account = { provider: "agentApi", key: getRequired("LLM_GATEWAY_API_KEY") } as const;
+  const answer = await askBilledProvider(ctx, account, () => ask("/agent/prompt", { prompt }));
   const refused = answer.kind === "answer" && !isSuccess(answer);
   if (!refused) noteCost(billTo, "agentApi", AGENT_PROMPT_MICROS);
   return parseShape(UPSTREAM, requireSuccess(answer), acceptedShape).jobId;
@@ -79,5 +82,5 @@ async function ask(path: string, body?: Record<string, string>): Promise<Exchang
 function requireSuccess(result: Exchange): unknown {
   const answer = requireAnswer(UPSTREAM, result);
   if (isSuccess(answer)) return answer.body;
-  throw toStatusError(UPSTREAM, answer.status);
+  throw toStatusError(UPSTREAM, answer.status, answer.refusal);
 }

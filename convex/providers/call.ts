@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
-import { noteCall, type Provider } from "../platform/outside/calls";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { sha256Hex } from "../lib/crypto";
+import { noteCall, runAfterwards, type Provider, type Refusing } from "../platform/outside/calls";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
@@ -37,7 +40,7 @@ export async function askProvider(
     const { status, ok } = response;
     const refusal = ok ? null : refusalIn(status, text);
     const answer: Answer = { kind: "answer", status, body: readable(text, read), refusal };
-    noteCall(provider, isFailed(answer));
+    noteCall(provider, isFailed(answer), getRefusing(status, refusal));
     return answer;
   } catch {
     if (init.signal?.aborted !== true) noteCall(provider, true);
@@ -45,6 +48,33 @@ export async function askProvider(
     return { kind: signal.aborted ? "timeout" : "unreachable" };
   }
 }
+
+/**
+ * One request to a provider that bills by credits: an empty account is not asked again for an hour.
+ * @param account.asksAgain Asks all the same, as the operator's own question does.
+ */
+export async function askBilledProvider(
+  ctx: ActionCtx,
+  { provider, key, asksAgain }: { provider: Provider; key: string; asksAgain?: boolean },
+  ask: () => Promise<Exchange>,
+): Promise<Exchange> {
+  const at = `empty:${provider}:${sha256Hex(key)}`;
+  const keep = (body: string) =>
+    runAfterwards(() => ctx.runMutation(internal.platform.cache.storeAnswer, { key: at, body }));
+  const kept = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: at });
+  const wasEmpty = kept !== null && kept.body !== "" && Date.now() - kept.fetchedAt < HOUR;
+  if (wasEmpty && asksAgain !== true) {
+    noteCall(provider, true, "account");
+    return { kind: "answer", status: 402, body: undefined, refusal: "account" };
+  }
+  const result = await ask();
+  const isEmpty = result.kind === "answer" && result.refusal === "account";
+  if (isEmpty) await keep(EMPTY);
+  else if (wasEmpty && result.kind === "answer") await keep("");
+  return result;
+}
+
+const EMPTY = "empty";
 
 /** The most that is read of an answer, in bytes. */
 const LONGEST_ANSWER = 8 * 1024 * 1024;
@@ -119,14 +149,29 @@ function readable(text: string, read: (text: string) => unknown): unknown {
   }
 }
 
+/** Those who bill by credits: to others an insufficient balance is the caller's. */
+const BILLED: readonly Provider[] = ["llm", "sentiment", "agentApi"];
+
 /**
  * Whether a status means that the provider, or this service's account with it, has a problem, rather than one request.
  * Users' own bots are refused for their owners' reasons.
  */
 export function isOutage(provider: Provider, status: number, refusal: Refusal = null): boolean {
   if (refusal === "filter" || refusal === "length") return false;
-  const refusesUs = status === 401 || status === 402 || status === 403;
+  const isEmpty = refusal === "account" && BILLED.includes(provider);
+  const refusesUs = isEmpty || refusal === "address" || status === 401 || status === 402 || status === 403;
   return isTransient(status) || (refusesUs && provider !== "messenger");
+}
+
+/** Whether a refusal is about this service, and not about one question. */
+export function isOfAccount(refusal: Refusal): refusal is "account" | "address" {
+  return refusal === "account" || refusal === "address";
+}
+
+/** What a provider refuses of this service. */
+export function getRefusing(status: number, refusal: Refusal = null): Refusing | undefined {
+  if (refusal !== null) return isOfAccount(refusal) ? refusal : undefined;
+  return status === 401 || status === 403 ? "key" : undefined;
 }
 
 /** A JSON POST, ready for `askProvider`. */

@@ -147,7 +147,7 @@ async function askSources(
   };
   const askIfMissing = <Answer>(model: Model, begin: () => Promise<Answer>) =>
     models.includes(model) ? begin() : null;
-  const saying = askIfMissing("sentiment", () => askSentimentOn(focus, billTo));
+  const saying = askIfMissing("sentiment", () => askSentimentOn(ctx, focus, billTo));
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask(
       "market",
@@ -183,10 +183,14 @@ async function askMarket(ctx: ActionCtx, focus: string, billTo: BillingSubject):
   return { trending, movers, marketDataRaw: cut(raw, RAW_LIMIT) };
 }
 
-async function askSentimentOn(focus: string, billTo: BillingSubject): Promise<Said<"sentiment">> {
+async function askSentimentOn(
+  ctx: ActionCtx,
+  focus: string,
+  billTo: BillingSubject,
+): Promise<Said<"sentiment">> {
   const now = Date.now();
   const question = buildSentimentQuestion(focus, toIso(now));
-  const { text, citations, degraded } = await askSentiment(billTo, SENTIMENT_SYSTEM, question, now);
+  const { text, citations, degraded } = await askSentiment(ctx, { billTo }, SENTIMENT_SYSTEM, question, now);
   const read = parseAnswer(sentimentShape, text, citations.join("\n"));
   if ("problem" in read)
     throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);

@@ -41,7 +41,7 @@ const AMOUNT = 0.1;
 /** Sends the hour's only prompt, waits for its job, verifies its transactions once, and stores its alerts. */
 export const askForAlerts = defineProviderAction({}, async (ctx) => {
   try {
-    const { alerts, note } = parseWhaleAnswer(await awaitAnswer(await sendPrompt("service", PROMPT)));
+    const { alerts, note } = parseWhaleAnswer(await awaitAnswer(await sendPrompt(ctx, "service", PROMPT)));
     await ctx.runMutation(internal.whales.alerts.finishHour, {
       alerts: await checkAlerts(alerts),
       reason: note,

@@ -6,7 +6,7 @@ import { internalAction, type ActionCtx, type MutationCtx, type QueryCtx } from 
 import { defineMutation } from "../changes";
 import { getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { vBilled, vProvider } from "../tables";
+import { vBilled, vProvider, vRefusing } from "../tables";
 import { MINUTE } from "../../lib/time";
 
 /**
@@ -16,6 +16,8 @@ import { MINUTE } from "../../lib/time";
  */
 
 export type Provider = Infer<typeof vProvider>;
+/** What a provider refuses, where it answers and refuses all. */
+export type Refusing = Infer<typeof vRefusing>;
 
 /**
  * How an action's calls to a provider went: whether one was answered, and how many failed after the last answer. `staleHead`:
@@ -25,6 +27,7 @@ const vOutcome = v.object({
   provider: vProvider,
   worked: v.boolean(),
   failures: v.number(),
+  refuses: v.optional(vRefusing),
   staleHead: v.optional(v.union(v.number(), v.null())),
 });
 
@@ -49,11 +52,12 @@ const spent = new Map<string, Spending>();
 const working = new Set<Provider>();
 
 /** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
-export function noteCall(provider: Provider, failed: boolean): void {
-  const { worked, failures, ...rest } = usageByProvider.get(provider) ?? { worked: false, failures: 0 };
+export function noteCall(provider: Provider, failed: boolean, refuses?: Refusing): void {
+  const { worked, failures, staleHead } = usageByProvider.get(provider) ?? { worked: false, failures: 0 };
   usageByProvider.set(provider, {
-    ...rest,
     provider,
+    ...(staleHead === undefined ? {} : { staleHead }),
+    ...(failed && refuses !== undefined ? { refuses } : {}),
     worked: worked || !failed,
     failures: failed ? failures + 1 : 0,
   });
@@ -147,7 +151,7 @@ const WRITTEN_EVERY_MS = MINUTE;
 /** Updates a provider's state; nothing is written while it works. */
 async function storeProviderState(
   ctx: MutationCtx,
-  { provider, worked, failures, staleHead: told }: Infer<typeof vOutcome>,
+  { provider, worked, failures, refuses, staleHead: told }: Infer<typeof vOutcome>,
 ): Promise<void> {
   const now = Date.now();
   const row = await getOneFrom(ctx.db, "providerStates", "by_provider", provider);
@@ -156,15 +160,19 @@ async function storeProviderState(
   const failed = isWell ? {} : { failedAt: now };
   if (row === null) {
     const stale = staleHead === undefined ? {} : { staleHead };
-    await ctx.db.insert("providerStates", { provider, failures, since: now, ...stale, ...failed });
+    const why = refuses === undefined ? {} : { refuses };
+    await ctx.db.insert("providerStates", { provider, failures, since: now, ...stale, ...failed, ...why });
     return;
   }
   const inRow = Math.min(FAILS_FROM, failures + (worked ? 0 : row.failures));
-  const isSame = inRow === row.failures && (staleHead === undefined) === (row.staleHead === undefined);
+  const isSame =
+    inRow === row.failures &&
+    refuses === row.refuses &&
+    (staleHead === undefined) === (row.staleHead === undefined);
   if (isSame && (isWell || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
   const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
   const since = turned ? now : row.since;
-  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, staleHead, ...failed });
+  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, refuses, staleHead, ...failed });
 }
 
 /** Whether a provider is known to work, and its next success would change nothing. */

@@ -27,7 +27,7 @@ import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../platform/outside/deadlines";
 import { noteCall } from "../../platform/outside/calls";
-import { isAbort, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
+import { getRefusing, isAbort, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
 import { NotKnownYet } from "./notKnownYet";
 
 /**
@@ -100,7 +100,7 @@ async function noteRequest(request: Promise<Response>): Promise<Response> {
     noteCall("chain", true);
     throw error;
   }
-  noteCall("chain", isOutage("chain", response.status));
+  noteCall("chain", isOutage("chain", response.status), getRefusing(response.status));
   // Whatever it says, it says it of all requests.
   if (response.status === 429) throw new HttpRequestError({ status: 429, url: response.url });
   return response;

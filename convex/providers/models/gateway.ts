@@ -6,12 +6,13 @@ import { AppError } from "../../lib/errors";
 import type { BillingSubject } from "../../platform/limits/callers";
 import { noteCost } from "../../platform/limits/budget";
 import { getCompletionCost, maxCompletionCost } from "./prices";
-import { runAfterwards, noteCall } from "../../platform/outside/calls";
+import { runAfterwards, noteCall, type Refusing } from "../../platform/outside/calls";
 import { deadlines } from "../../platform/outside/deadlines";
 import { sha256Hex } from "../../lib/crypto";
 import { asMeant } from "../../lib/text/markup";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
 import {
+  getRefusing,
   isAbort,
   isOutage,
   isTransient,
@@ -91,7 +92,26 @@ export async function askModel(ctx: ActionCtx | null, prompt: Prompt): Promise<C
 }
 
 /** The failure for a model that will not answer. */
-export const declinedError = () => new AppError("upstream", `${UPSTREAM} declined to answer`);
+export function declinedError(): AppError {
+  const error = new AppError("upstream", `${UPSTREAM} declined to answer`);
+  return new Failed(error, null, true, { status: 200, words: "", about: "filter" });
+}
+
+/**
+ * The answer to a caller's own question: where the gateway works and refuses that question, the question is at fault.
+ * @throws AppError `invalid_request` in place of such a refusal.
+ */
+export async function answerCaller<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof Failed) || !error.isQuestions) throw error;
+    throw new AppError("invalid_request", error.refusal?.about === "length" ? TOO_LONG : DECLINED);
+  }
+}
+
+const TOO_LONG = "The question, with its earlier turns, is longer than the model can read: ask a shorter one";
+const DECLINED = "The model declined to answer this question: ask it in other words";
 
 /** The answer to the repair turn could not be used either. Recognised by its class within the action that asked. */
 export class UnusableAnswer extends AppError {
@@ -129,6 +149,10 @@ class Failed extends AppError {
   get isQuestions(): boolean {
     const { status = 0, about = null } = this.refusal ?? {};
     return about !== null && !isOutage("llm", status, about);
+  }
+
+  get refuses(): Refusing | undefined {
+    return this.refusal === null ? undefined : getRefusing(this.refusal.status, this.refusal.about);
   }
 }
 
@@ -198,7 +222,7 @@ async function request(
   };
   const before = [...left].join("\n");
   if (left.delete(EMPTY) && prompt.asksAgain !== true) {
-    noteCall("llm", true);
+    noteCall("llm", true, "account");
     throw toRefusal(402);
   }
   if (learnt !== undefined) left.add(learnt);
@@ -219,7 +243,7 @@ async function request(
         continue;
       }
       // Without a key no call was made.
-      if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions);
+      if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions, failure.refuses);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
       if (failure.isBilled) noteCost(billTo, "llm", maxCompletionCost(countChars(prompt), maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
@@ -265,9 +289,9 @@ async function probe(ctx: ActionCtx): Promise<string> {
     noteCost(prompt.billTo, "llm", micros);
     return "";
   } catch (error) {
-    const { refusal, data } = toFailed(error, signal);
+    const { refusal, refuses, data } = toFailed(error, signal);
     if (refusal?.status === 400 || refusal?.status === 422) return "";
-    noteCall("llm", true);
+    noteCall("llm", true, refuses);
     return data.message;
   }
 }
@@ -334,7 +358,7 @@ function readCompletion(outcome: ModelOutcome): Extract<ModelOutcome, { kind: "a
     case "failure":
       throw toRefusal(outcome.status);
     case "declined":
-      throw new Failed(declinedError(), null, true, { status: 200, words: "", about: "filter" });
+      throw declinedError();
     case "page":
       throw new Failed(gatewayError("sent a page in place of an answer"), 0, false, null, true);
     case "broken":

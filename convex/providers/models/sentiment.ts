@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
 import type { BillingSubject } from "../../platform/limits/callers";
 import { noteCost } from "../../platform/limits/budget";
 import { getSentimentCost, USUAL_SENTIMENT_MICROS } from "./prices";
@@ -7,6 +8,7 @@ import { getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { DAY, toDay } from "../../lib/time";
 import {
+  askBilledProvider,
   askProvider,
   parseBody,
   isSuccess,
@@ -42,11 +44,13 @@ export type SentimentAnswer = {
 /**
  * Asks what people on the social network have said over the last day. One attempt: the call is slow and billed by
  * search.
+ * @param to.asksAgain Asks although the account was empty within the hour.
  * @param now Epoch ms; the search covers the day before.
  * @throws AppError `upstream` for every failure of the model.
  */
 export async function askSentiment(
-  billTo: BillingSubject,
+  ctx: ActionCtx,
+  { billTo, asksAgain = false }: { billTo: BillingSubject; asksAgain?: boolean },
   system: string,
   question: string,
   now: number,
@@ -67,7 +71,9 @@ export async function askSentiment(
   };
   const url = `${getSetting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
-  const result = await askProvider("sentiment", url, buildJsonPost(body, headers), deadlines.sentiment);
+  const result = await askBilledProvider(ctx, { provider: "sentiment", key, asksAgain }, () =>
+    askProvider("sentiment", url, buildJsonPost(body, headers), deadlines.sentiment),
+  );
   noteCost(billTo, "sentiment", getCallCost(result));
 
   const answer = parseBody(UPSTREAM, result, responseShape);
