@@ -50,9 +50,14 @@ export class Misuse extends Error {}
 function reportFailure(error: unknown): 1 | 2 {
   const wrong = misuse(error);
   if (wrong !== null) console.error(`${wrong}. --help says how it is used.`);
+  else if (error instanceof TypeError && error.message === "fetch failed") console.error(UNREACHED);
   else console.error(error instanceof OperatorError ? error.message : error);
   return wrong === null ? 1 : 2;
 }
+
+/** The failure of every `fetch` that reaches nobody. */
+const UNREACHED =
+  "Nothing answers at the address that was asked: is the stack running (npm start), or the address another one?";
 
 /**
  * What is wrong with a command's arguments; `null` for any other failure. Node adds advice on arguments that begin with a

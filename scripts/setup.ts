@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
-import { getErrorMessage } from "../convex/lib/errors";
+import { getErrorData } from "../convex/lib/errors";
 import { probeNode } from "../convex/providers/chain/node";
 import { getBotUsername } from "../convex/providers/messenger";
 import { complete } from "../convex/providers/models/gateway";
 import { requestQuote } from "../convex/providers/swap";
 import { swapAddress } from "../convex/wallets/tokens";
-import { command } from "./command";
+import { command, OperatorError } from "./command";
 import {
   AT_PUSH,
   findComplaint,
@@ -40,7 +40,7 @@ type Asked = {
   about: string;
   /** What does not work without it. */
   without: string;
-  /** Tries the value; the sentence says what it found. @throws Error with the reason. */
+  /** Tries the value; the sentence says what it found. @throws OperatorError or AppError with the reason. */
   works: (value: string) => Promise<string>;
 };
 
@@ -74,7 +74,8 @@ const ASKED: readonly Asked[] = [
       const base = process.env.SENTIMENT_ENDPOINT || "https://api.x.ai/v1";
       const headers = { Authorization: `Bearer ${key}` };
       const { status } = await fetch(`${base}/models`, { headers, signal: AbortSignal.timeout(15_000) });
-      if (status >= 400 && status !== 404) throw new Error(`it answers ${status}: it does not know this key`);
+      if (status >= 400 && status !== 404)
+        throw new OperatorError(`it answers ${status}: it does not know this key`);
       return "knows the key; the doctor tries a search (`npx convex run --prod ops/doctor:ask`)";
     },
   },
@@ -97,7 +98,7 @@ const ASKED: readonly Asked[] = [
     without: "the public node of Base is asked, which refuses many requests",
     works: async (url) => {
       const says = await probeNode(url);
-      if (says === "the node was not reached") throw new Error(says);
+      if (says === "the node was not reached") throw new OperatorError(says);
       return says;
     },
   },
@@ -108,7 +109,7 @@ const ASKED: readonly Asked[] = [
     without: "only users' own bots send cards, and there is no bot to talk with",
     works: async (token) => {
       const bot = await getBotUsername(token);
-      if (bot === null) throw new Error("the messenger does not know this token");
+      if (bot === null) throw new OperatorError("the messenger does not know this token");
       return `is @${bot}`;
     },
   },
@@ -119,8 +120,10 @@ const MADE = ["WALLET_ENCRYPTION_KEY", "MESSENGER_WEBHOOK_SECRET", "MESSENGER_CO
 
 const about = { usage: USAGE, flags: { check: { type: "boolean", default: false } } } as const;
 await command(about, async ({ values: { check } }) => {
-  const text = await readFile(FILE, "utf8").catch(() => "");
-  return check ? checkValue(parseSettings(text)) : askValue(text);
+  const text = await readFile(FILE, "utf8").catch(() => null);
+  if (!check) return askValue(text ?? "");
+  if (text === null) throw new OperatorError(`There is no ${FILE}: npm run setup makes it.`);
+  return checkValue(parseSettings(text));
 });
 
 function checkValue(settings: Settings): number {
@@ -140,7 +143,10 @@ async function askValue(text: string): Promise<number> {
     const value = await askUntilItWorks(one, settings[one.name] ?? "", async (prompt) => {
       process.stdout.write(prompt);
       const next = await lines.next();
-      return next.done === true ? null : next.value.trim();
+      // Ctrl-C, or the end of what is typed.
+      if (next.done === true)
+        throw new OperatorError(`\nEnded before the last question: ${FILE} is as it was.`);
+      return next.value.trim();
     });
     if (value !== "" && value !== settings[one.name]) added[one.name] = value;
   }
@@ -170,13 +176,13 @@ Next (for a development deployment: all without --prod, and npx convex dev --onc
 async function askUntilItWorks(
   { name, works }: Asked,
   kept: string,
-  read: (prompt: string) => Promise<string | null>,
+  read: (prompt: string) => Promise<string>,
 ): Promise<string> {
   for (let last: string | null = null; ;) {
     const prompt =
       last === null ? (kept === "" ? "Enter for none" : "Enter keeps yours") : "Enter takes it all the same";
     const given = await read(`${prompt}: `);
-    if (given === null || given === "") return last ?? kept;
+    if (given === "") return last ?? kept;
     const complaint = findComplaint(name, given);
     if (complaint !== null) {
       console.log(red(`${name} ${complaint}`));
@@ -187,10 +193,16 @@ async function askUntilItWorks(
       console.log(`${green("✓")} ${await works(given)}`);
       return given;
     } catch (error) {
-      console.log(red(getErrorMessage(error)));
+      console.log(red(explain(error)));
       last = given;
     }
   }
+}
+
+function explain(error: unknown): string {
+  const isOperators = error instanceof OperatorError;
+  const said = isOperators ? error.message : getErrorData(error)?.message;
+  return said ?? "it was not reached: check the network, and the address if it is yours";
 }
 
 /** The file with these values in place of its own lines of their names. */

@@ -68,6 +68,7 @@ import type * as lib_money_amounts from "../lib/money/amounts.js";
 import type * as lib_money_base from "../lib/money/base.js";
 import type * as lib_money_coins from "../lib/money/coins.js";
 import type * as lib_objects from "../lib/objects.js";
+import type * as lib_refusals from "../lib/refusals.js";
 import type * as lib_seals from "../lib/seals.js";
 import type * as lib_text_json from "../lib/text/json.js";
 import type * as lib_text_markup from "../lib/text/markup.js";
@@ -336,6 +337,7 @@ declare const fullApi: ApiFromModules<{
   "lib/money/base": typeof lib_money_base;
   "lib/money/coins": typeof lib_money_coins;
   "lib/objects": typeof lib_objects;
+  "lib/refusals": typeof lib_refusals;
   "lib/seals": typeof lib_seals;
   "lib/text/json": typeof lib_text_json;
   "lib/text/markup": typeof lib_text_markup;

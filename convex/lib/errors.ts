@@ -29,10 +29,6 @@ export const vErrorCode = literals(...Object.keys(STATUS).filter(isErrorCode));
 /** The answer to a repeated `Idempotency-Key` with another request (`conflict`). */
 export const KEY_USED = "This idempotency key was used for another request: send a new key for a new request";
 
-/** Refusals before anything is signed. Clients recognise these texts: nothing has moved. */
-export const FROZEN = "The owner has frozen this account";
-export const PAUSED = "Sends and swaps are paused: try again later";
-
 export type ErrorData = {
   code: ErrorCode;
   /** Shown to the caller: names the mistake, never a secret, a stack or an upstream body. */

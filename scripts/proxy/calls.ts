@@ -1,7 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { hasKeyRequest, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import type { BuiltIn } from "./tools";
-import { withLeanRows, withLimit } from "./rows";
 import { callService, ServiceError, type Body, type ServiceCall } from "./service";
 import { isObject, formatObject } from "./text";
 import type { Called } from "./tools";
@@ -28,7 +27,9 @@ export async function callTool(
   given: Input,
   { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
 ): Promise<CallToolResult> {
-  const input = withLimit(tool.list, withoutNothing(given), isNothing);
+  const asked = withoutNothing(given);
+  const usual = isNothing(asked.limit ?? null) ? tool.list?.usual : undefined;
+  const input = usual === undefined ? asked : { ...asked, limit: usual };
   if (hasKeyRequest(input)) return decline(tool);
   const long = Object.entries(input).find(
     ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
@@ -44,7 +45,7 @@ export async function callTool(
       ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS, isOrder },
       idempotencyKey: isKeyed ? key : null,
     });
-    return toAnswer(withLeanRows(tool.list, body), isOrder && named === null && body.repeated === true);
+    return toAnswer(withLeanRows(tool, body), isOrder && named === null && body.repeated === true);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return failedWith(tool, { key, isNamed: named !== null }, error);
@@ -59,6 +60,14 @@ function withoutNothing(given: Input): Input {
 
 function isNothing(value: unknown): boolean {
   return value === null || (typeof value === "string" && NOTHING.includes(value.trim()));
+}
+
+/** The answer with rows of what a person asks about, without what programs verify. */
+export function withLeanRows({ list }: Pick<Called, "list">, body: Body): Body {
+  const rows = list === undefined ? undefined : body[list.name];
+  if (list === undefined || !Array.isArray(rows)) return body;
+  const lean = (row: Body) => Object.entries(row).filter(([name]) => list.keeps.includes(name));
+  return { ...body, [list.name]: rows.filter(isObject).map((row) => Object.fromEntries(lean(row))) };
 }
 
 /** @param isRepeat Whether a client sends the same order again without a key. */

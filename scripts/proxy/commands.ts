@@ -1,7 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { command, Misuse } from "../command";
-import { getServiceUrl } from "./address";
+import { command, Misuse, OperatorError } from "../command";
 import type { BuiltIn } from "./tools";
 
 /** The commands for people, in contrast to calls by a client. */
@@ -74,4 +73,27 @@ async function startedBy(name: string): Promise<{ command: string; args: string[
   return process.platform === "win32"
     ? { command: "cmd", args: ["/c", "npx", "-y", name] }
     : { command: "npx", args: ["-y", name] };
+}
+
+/** A placeholder, in the forms of clients and shells, that nobody has filled in. */
+const PLACEHOLDER = /^(?:\$\{[^}]*\}|\$\w+|%\w+%|\{\{[^}]*\}\}|<[^>]*>)$/;
+
+/**
+ * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
+ * A placeholder that the client has not filled in counts as unset.
+ * @throws OperatorError naming what is wrong with the setting.
+ */
+export function getServiceUrl(setting: string | undefined, builtIn: string): string {
+  const given = setting?.trim() ?? "";
+  const address = given === "" || PLACEHOLDER.test(given) ? builtIn : given;
+  if (!URL.canParse(address)) refuse("is not an address such as https://example.convex.site");
+  const url = new URL(address);
+  if (!/^https?:$/.test(url.protocol)) refuse("must be an address that begins with http:// or https://");
+  if (url.username !== "" || url.password !== "") refuse("must not hold a user name or password");
+  if (url.search !== "" || url.hash !== "") refuse("must be an address without ? and #");
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+function refuse(problem: string): never {
+  throw new OperatorError(`NOELCLAW_CONVEX_URL ${problem}`);
 }

@@ -1,6 +1,5 @@
 import { OperatorError } from "../command";
-import { getServiceUrl } from "./address";
-import { run } from "./commands";
+import { getServiceUrl, run } from "./commands";
 import { serve } from "./server";
 import type { BuiltIn } from "./tools";
 

@@ -11,9 +11,6 @@ import { callTool } from "./calls";
 import { parseJson } from "../json";
 import type { BuiltIn } from "./tools";
 
-type ProgressToken = string | number;
-type Notify = (notification: ProgressNotification) => Promise<void>;
-
 /** The official server on stdin and stdout, in both eras of the protocol. */
 
 export function serve(builtIn: BuiltIn, serviceUrl: string): void {
@@ -52,16 +49,16 @@ const PROGRESS_MS = 2_000;
 const MOST_SECONDS = 28;
 
 /** Tells how long a call has taken, until it is stopped: the service answers within 28 seconds. */
-function tellProgress(title: string, progressToken: ProgressToken, notify: Notify): () => void {
+function tellProgress(
+  title: string,
+  progressToken: string | number,
+  notify: (notification: ProgressNotification) => Promise<void>,
+): () => void {
   const began = Date.now();
   const timer = setInterval(() => {
     const progress = Math.round((Date.now() - began) / 1_000);
-    const params = {
-      progressToken,
-      progress,
-      total: Math.max(MOST_SECONDS, progress),
-      message: `${title}: at work`,
-    };
+    const total = Math.max(MOST_SECONDS, progress);
+    const params = { progressToken, progress, total, message: `${title}: at work` };
     // A client that has gone needs no word.
     notify({ method: "notifications/progress", params }).catch(() => {});
   }, PROGRESS_MS);

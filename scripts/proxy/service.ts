@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
-import { FROZEN, PAUSED } from "../../convex/lib/errors";
+import { FROZEN, PAUSED } from "../../convex/lib/refusals";
 import { parseJson } from "../json";
+import { isObject } from "./text";
 
 /** One request to the service. */
 export type ServiceCall = {
@@ -79,13 +80,11 @@ const failureShape = z.object({
   nothingMoved: z.optional(z.boolean()),
   approvalTxHash: z.optional(z.string()),
 });
-const object = z.record(z.string(), z.unknown());
 
 function readBody({ status, headers }: Response, text: string, isRepeat: boolean): Body {
   const body = parseJson(text);
   if (status >= 200 && status < 300) {
-    const whole = object.safeParse(body);
-    if (whole.success) return whole.data;
+    if (isObject(body)) return body;
     throw new ServiceError(`The service answered with something that is not JSON. ${CHECK_ADDRESS}`, true);
   }
   const failure = failureShape.safeParse(body);

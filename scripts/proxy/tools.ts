@@ -1,7 +1,15 @@
 import type { ListToolsResult } from "@modelcontextprotocol/server";
-import type { List } from "./rows";
 
 /** The 19 tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
+
+/** A list in an answer. */
+type List = {
+  name: string;
+  /** What a row keeps for a model's context. */
+  keeps: readonly string[];
+  /** How many rows a call without a `limit` gets; absent where the service's own number is as small. */
+  usual?: number;
+};
 
 /** How a tool is called. */
 export type Called = {
@@ -15,7 +23,7 @@ export type Called = {
    */
   repeats: "freely" | "again" | "keyed" | "ordered";
   /** The list in its answer, if that may be long. */
-  list?: List;
+  list?: List | undefined;
 };
 
 /** What the bundle knows beforehand. */

@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
-import { withLeanRows } from "../../scripts/proxy/rows";
+import { withLeanRows } from "../../scripts/proxy/calls";
 import { tools } from "../../scripts/proxy/tools";
 import { json, ORDER, proxy, SENT, service, textOf, useProxy } from "./support";
 
@@ -96,7 +96,7 @@ describe("text and data", () => {
     const result = await proxy.call(name, input);
     expect(result).not.toMatchObject({ isError: true });
     const { notices = [], nothingMoved: _, ...data } = object.parse(result.structuredContent);
-    const { warning, ...facts } = withLeanRows(tools.find((one) => one.name === name)?.list, output);
+    const { warning, ...facts } = withLeanRows(tools.find((one) => one.name === name) ?? {}, output);
     expect(data).toMatchObject(facts);
     expect(typeof data.warning).toBe(typeof warning);
     expectValid(tool?.outputSchema, result.structuredContent);

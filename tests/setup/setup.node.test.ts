@@ -60,8 +60,27 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
     AUTH_ISSUER: "https://auth.invalid",
   });
   expect(code).toBe(0);
-  await setUp(file, []);
+  await setUp(file, keys.map(() => "").concat(""));
   expect(parseSettings(await readFile(file, "utf8"))).toEqual({ WALLET_ENCRYPTION_KEY, ...settings });
+});
+
+test("an abort changes nothing, also after a key that was refused", async () => {
+  const file = path.join(await temporaryDirectory(), "settings");
+  for (const kept of [null, "LLM_GATEWAY_API_KEY=bk_of-a-gateway-0123456789\n"]) {
+    if (kept !== null) await writeFile(file, kept);
+    standins.fail("llm", { mode: "status", status: 401 });
+    const { code, output } = await setUp(file, ["bk_mistyped-key-0123456789"]);
+    standins.clear();
+    expect(output).toContain("refused this service's key");
+    expect(output).toContain(`${file} is as it was`);
+    expect([code, await readFile(file, "utf8").catch(() => null)]).toEqual([1, kept]);
+  }
+});
+
+test("--check of a file that is not there says so", async () => {
+  const file = path.join(await temporaryDirectory(), "settings");
+  const { code, stderr } = await ranHere("scripts/setup.ts", ["--check"], { env: { LOCAL_ENV_FILE: file } });
+  expect([code, stderr]).toEqual([1, expect.stringContaining("npm run setup makes it")]);
 });
 
 const OWN = "0x8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70";

@@ -7,7 +7,7 @@ import {
   parseResponseBody,
   extractRejectedAnswer,
 } from "../../convex/providers/models/wire";
-import { test } from "../support/app";
+import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 
 /** How gateways and models in the wild answer, as reported in public. */
@@ -364,4 +364,24 @@ describe("one slip does not spoil an answer", () => {
   ])("%s", (_name, text, note) => {
     expect(parseAnswer(noted, text, "")).toEqual({ value: { note, list: [1, 2] } });
   });
+});
+
+/** Addresses as Z.ai, Gemini, Groq and Azure document them. */
+test.for([
+  ["https://gateway.test", "https://gateway.test/v1/chat/completions"],
+  ["https://gateway.test/v1/", "https://gateway.test/v1/chat/completions"],
+  ["https://gateway.test/openai/v1", "https://gateway.test/openai/v1/chat/completions"],
+  ["https://gateway.test/api/paas/v4", "https://gateway.test/api/paas/v4/chat/completions"],
+  ["https://gateway.test/v1beta/openai/", "https://gateway.test/v1beta/openai/chat/completions"],
+  ["https://gateway.test/v1/chat/completions", "https://gateway.test/v1/chat/completions"],
+] as const)("%s is asked at the version that it names", async ([endpoint, address]) => {
+  const app = createApp({ env: { LLM_ENDPOINT: endpoint } });
+  const asked: string[] = [];
+  intercept(({ url }, pass) => {
+    if (!url.startsWith("https://gateway.test")) return pass();
+    asked.push(url);
+    return Promise.resolve(new Response(body("Hello there.")));
+  });
+  expect((await app.post("/mcp/chat", { question: "hello" })).status).toBe(200);
+  expect(asked).toEqual([address]);
 });

@@ -223,20 +223,23 @@ test("a question about a token that its model declines is refused as that, and o
 });
 
 test.for([
-  ["sentiment", { code: "insufficient_quota", message: "no credits" }, 429],
-  ["agentApi", "Insufficient credits", 402],
+  ["sentiment", "sentiment", { code: "insufficient_quota", message: "no credits" }, 429],
+  ["agentApi", "agent", "Insufficient credits", 402],
 ] as const)(
   "an empty account of %s is said to be empty, and not asked again for an hour",
-  async ([provider, error, status], { app }) => {
-    app.standins.fail(provider, { mode: "status", status, body: { error } });
+  async ([provider, standin, error, status], { app }) => {
+    app.standins.fail(standin, { mode: "status", status, body: { error } });
     const ask = async () => {
-      if (provider === "sentiment") await app.post("/mcp/research", { token: "BTC" });
-      else await app.t.action(internal.whales.actions.askForAlerts, {});
+      const work =
+        provider === "sentiment"
+          ? app.post("/mcp/research", { token: "BTC" })
+          : app.t.action(internal.whales.actions.askForAlerts, {});
       await app.pass(16 * 60_000, { cronsRun: false });
+      await work;
     };
     await ask();
     await ask();
-    expect(app.standins.sent(provider)).toHaveLength(1);
+    expect(app.standins.sent(standin)).toHaveLength(1);
     const { body } = await app.get("/health");
     expect(body).toMatchObject({
       checks: { providers: { [provider]: { works: false, refuses: "account" } } },
@@ -249,7 +252,7 @@ test.for([
     app.standins.clear();
     await app.pass(61 * 60_000, { cronsRun: false });
     await ask();
-    expect(app.standins.sent(provider).length).toBeGreaterThan(1);
+    expect(app.standins.sent(standin).length).toBeGreaterThan(1);
     expect((await app.get("/health")).body["reasons"]).toEqual([]);
   },
 );

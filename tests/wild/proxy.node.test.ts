@@ -4,7 +4,7 @@ import { copyFile, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { getServiceUrl } from "../../scripts/proxy/address";
+import { getServiceUrl } from "../../scripts/proxy/commands";
 import {
   built,
   connect,

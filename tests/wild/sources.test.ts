@@ -1,4 +1,5 @@
 import { describe, expect, vi } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { askDay, askTrade } from "../../convex/providers/data/coinbase";
 import { askCoins, askTrending } from "../../convex/providers/data/coingecko";
@@ -258,4 +259,12 @@ describe("a market that stands still is none", () => {
       ethereum: { source: "coinbase" },
     });
   });
+});
+
+test("sizes of a list that was computed in floating point are whole dollars", async ({ app }) => {
+  const list = z.array(z.looseObject({ market_cap: z.number() }));
+  altered(LIST, (body) => list.parse(body).map((row) => ({ ...row, market_cap: 28078367828.000004 })));
+  const { body } = await app.get("/mcp/market");
+  const rows = z.object({ top20: z.array(z.object({ marketCap: z.number() })) }).parse(body).top20;
+  expect(rows.map(({ marketCap }) => marketCap)).toEqual(rows.map(() => 28078367828));
 });
