@@ -164,7 +164,7 @@ export function isOutage(provider: Provider, status: number, refusal: Refusal = 
 }
 
 /** Whether a refusal is about this service, and not about one question. */
-export function isOfAccount(refusal: Refusal): refusal is "account" | "address" {
+function isOfAccount(refusal: Refusal): refusal is "account" | "address" {
   return refusal === "account" || refusal === "address";
 }
 
