@@ -152,3 +152,20 @@ describe("a value in another JSON type means what it says:", () => {
     }
   });
 });
+
+test("an alert's field that is wrong is named, with what it may be", async ({ app }) => {
+  const refused = async (condition: object) =>
+    (await app.post("/alerts", { userId: "user-of-wrong-alerts-6f1c0a", condition })).body.error;
+  const price = { kind: "price", token: "BTC", direction: "above", levelUsd: 1 };
+  expect(await refused({ ...price, kind: "prize" })).toBe(
+    "condition.kind must be one of price, change, funding, flow, digest",
+  );
+  expect(await refused({ ...price, direction: "up" })).toBe(
+    "condition.direction must be one of above, below",
+  );
+  expect(await refused({ ...price, more: 1 })).toBe("more is not a field of condition");
+  expect(
+    (await app.post("/webhooks", { userId: "user-of-wrong-alerts-6f1c0a", url: "http://localhost:3000" }))
+      .body.error,
+  ).toMatch(/^url must be an https address with a public name: .* tunnel/);
+});

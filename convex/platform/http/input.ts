@@ -93,7 +93,8 @@ export const publicAddress = requiredText(2_048)
       protocol: /^https$/,
       hostname: PUBLIC_NAME,
       normalize: true,
-      error: "must be an https address with a public name",
+      error:
+        "must be an https address with a public name: to try a receiver on your machine, put a tunnel before it",
     }),
   )
   .transform((written) => new URL(written))

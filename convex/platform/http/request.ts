@@ -134,6 +134,7 @@ export function parseInput<Shape extends z.ZodType>(
   // Ignoring an unknown field of an order may move what its caller meant to stay.
   if (issue?.code === "unrecognized_keys" && shape instanceof z.ZodObject) {
     const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
+    if (name !== undefined) throw refuse(`${namesShown(issue.keys)} ${are} of ${String(name)}`);
     const fields = Object.keys(shape.shape).join(", ");
     throw refuse(`${namesShown(issue.keys)} ${are} here, where money moves: there are ${fields}`);
   }
@@ -174,6 +175,10 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
       return `must be at most ${issue.maximum} (${issue.origin})`;
     case "too_small":
       return `must be at least ${issue.minimum} (${issue.origin})`;
+    case "invalid_union":
+      return Array.isArray(issue.options)
+        ? `must be one of ${issue.options.map(String).join(", ")}`
+        : MALFORMED;
     default:
       return MALFORMED;
   }
