@@ -19,7 +19,7 @@ import { connectAccount } from "../accounts/linkHttp";
 import { readCommand, toUnits } from "../social/commands";
 import { getPortfolio } from "../wallets/holdings";
 import { NO_WALLET } from "../wallets/model";
-import { estimateForApproval } from "../wallets/orders/execution";
+import { estimateForApproval } from "../wallets/orders/rehearsal";
 import { findRecipientProblem } from "../wallets/tokens";
 import type { vSymbol } from "../wallets/tables";
 import { ensureWallet } from "../wallets/custody/wallets";

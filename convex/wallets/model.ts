@@ -13,7 +13,7 @@ import { NOBODY, queryByBoth } from "../platform/records";
 import { formatUsd } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
 import type { UserRequest, vWalletKind } from "./tables";
-import type { Symbol } from "./tokens";
+import { WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
  * Wallets, the service's own accounts, and the one rule of whether an order may still be signed. Plain functions; those
@@ -91,6 +91,16 @@ export function toPublicStatus({
 /** What an order takes out of its wallet. */
 export function outgoing(request: UserRequest): { token: Symbol; amount: string } {
   return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
+}
+
+export function formatTokenAmount(amount: string, token: Symbol): string {
+  return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
+}
+
+/** To three digits: an estimated fee is shown as what surely is enough. */
+export function roundUp(wei: bigint): bigint {
+  const unit = 10n ** BigInt(Math.max(0, wei.toString().length - 3));
+  return ((wei + unit - 1n) / unit) * unit;
 }
 
 /** A network fee for people. @param etherPrice In micro-USD; 0 without a live price. */

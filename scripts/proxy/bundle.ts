@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { ListToolsResult } from "@modelcontextprotocol/server";
-import { pick } from "convex-helpers";
 import { build } from "esbuild";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";

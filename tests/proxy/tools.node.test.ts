@@ -153,8 +153,19 @@ describe("text and data", () => {
     ],
     [
       "a rehearsal without a wallet",
-      { status: "rehearsed", rehearsal: { refusal: { status: 404, error: NO_WALLET } } },
-      { rehearsal: { refusal: { status: 404, error: NO_WALLET_IN_TOOLS } } },
+      {
+        status: "rehearsed",
+        rehearsal: {
+          summary: `25 USDC would buy about 0.01 WETH. It would be refused: ${NO_WALLET}.`,
+          refusal: { status: 404, error: NO_WALLET },
+        },
+      },
+      {
+        rehearsal: {
+          summary: `25 USDC would buy about 0.01 WETH. It would be refused: ${NO_WALLET_IN_TOOLS}.`,
+          refusal: { status: 404, error: NO_WALLET_IN_TOOLS },
+        },
+      },
       /^A rehearsal/,
     ],
     [

@@ -123,7 +123,7 @@ describe("a swap's fees and approval", () => {
     const { status, body } = await app.post("/mcp/defi/swap", order);
     expect([status, body.nothingMoved]).toEqual([400, true]);
     expect(body.error).toMatch(
-      /^Insufficient ETH for the network fee, at most \d+\.\d\d USD \(0\.000\d{1,6} ETH\): 0\.000\d{1,6} needed in all, the wallet holds 0\.0002, 0\.000\d{1,6} is missing$/,
+      /^Insufficient ETH for the network fee, at most \d+\.\d\d USD \(0\.000\d{1,6} ETH\): 0\.000\d{1,6} needed in all, the wallet holds 0\.0002, 0\.000\d{1,6} is missing: send it to 0x[0-9a-fA-F]{40} on Base$/,
     );
     expect(rehearsed.body.rehearsal).toMatchObject({ refusal: { status: 400, error: body.error } });
     expect([await nonceOf(address), await signed(app)]).toEqual([0, []]);

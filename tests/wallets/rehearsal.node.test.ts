@@ -1,4 +1,5 @@
 import { expect, vi } from "vitest";
+import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { TOKENS } from "../../scripts/chain/addresses";
@@ -7,6 +8,7 @@ import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain
 import { browserOf } from "../support/browser";
 import { claimsTakeEffect } from "../support/owners";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { intercept } from "../support/outside";
 
 /** A dry run says what an order would come to, and changes nothing. */
 
@@ -56,9 +58,14 @@ test("a rehearsal of a swap says what would move, at what price beside which fee
       rehearsal: {
         refusal: null,
         valueUsd: expect.closeTo(1_000, -1),
+        feeEth: expect.stringMatching(/^0\.\d+$/),
+        feeUsd: expect.any(Number),
         mostFeeEth: expect.stringMatching(/^0\.\d+$/),
-        costBps: 115,
+        costBps: 15,
         leftUsd: 500,
+        summary: expect.stringMatching(
+          /^1000 USDC \(.* USD\) would buy about 0\.\d+ WETH \(0\.15 % below the price feeds\), at least 0\.\d+ WETH; network fees are about .*, at most .*; 500\.00 USD of its limit in 24 hours are left before it\.$/,
+        ),
       },
     },
   ]);
@@ -76,10 +83,76 @@ test("a rehearsal of a swap says what would move, at what price beside which fee
   expect((await swap(app)).body.status).toBe("confirmed");
 });
 
-test("a rehearsal of a send is refused for what the send is refused for, and without a wallet makes none", async ({
+test("a rehearsal is a quote without funds and without a wallet as well, and says what is missing", async ({
   app,
 }) => {
-  expect([(await send(app, { dryRun: true })).status, await app.rows("wallets")]).toEqual([404, []]);
+  const shape = z.object({
+    summary: z.string(),
+    feeUsd: z.number().positive(),
+    feeEth: z.string(),
+    mostFeeEth: z.string(),
+    costBps: z.number().nullable(),
+  });
+  const missesWith = async (status: number, error: RegExp) => {
+    for (const ask of [swap, send]) {
+      const { status: answered, body } = await ask(app, { dryRun: true });
+      const refusal = { status, error: expect.stringMatching(error) };
+      expect([answered, body]).toMatchObject([200, { success: false, rehearsal: { refusal } }]);
+      const { summary, feeEth, mostFeeEth, costBps } = shape.parse(body.rehearsal);
+      expect(Number(mostFeeEth)).toBeGreaterThan(Number(feeEth));
+      expect(summary).toMatch(/network fees are about .* USD .*; .* It would be refused: /);
+      expect(summary).toMatch(error);
+      if (ask === send) continue;
+      expect([body.buyAmount, body.minBuyAmount, costBps]).toEqual([
+        expect.stringMatching(/^\d+$/),
+        expect.stringMatching(/^\d+$/),
+        15,
+      ]);
+      expect(summary).toMatch(/^1000 USDC \(.* USD\) would buy about 0\.\d+ WETH .*, at least 0\.\d+ WETH/);
+    }
+  };
+  await missesWith(404, /No wallet was found for this user: connect first/);
+  expect(await app.rows("wallets")).toEqual([]);
+  const owner = await app.fundedWallet("alice", { USDC: 1n });
+  // The address to fund is the next step.
+  await missesWith(400, new RegExp(`Insufficient USDC: .* is missing: send it to ${owner} on Base`));
+  await chain.fund(owner, { USDC: 5_000_000_000n });
+  await missesWith(400, /Insufficient ETH for the network fee/);
+  expect([await app.rows("orders"), await nonceOf(owner)]).toEqual([[], 0]);
+});
+
+test("a rehearsal tells close to what the network takes", async ({ app }) => {
+  const owner = await app.fundedWallet("alice", plenty);
+  for (const ask of [send, swap]) {
+    const { body } = await ask(app, { dryRun: true });
+    const { feeEth, mostFeeEth } = z
+      .object({ feeEth: z.string(), mostFeeEth: z.string() })
+      .parse(body.rehearsal);
+    const before = await etherOf(owner);
+    expect((await ask(app)).body.status).toBe("confirmed");
+    const spent = Number(before - (await etherOf(owner))) / 1e18;
+    expect(Number(feeEth) / spent).toBeGreaterThan(0.5);
+    expect(Number(feeEth) / spent).toBeLessThan(2.5);
+    expect(Number(mostFeeEth)).toBeGreaterThanOrEqual(spent);
+  }
+});
+
+test("ether is wrapped and unwrapped by its own contract, while the swap provider is down as well", async ({
+  app,
+}) => {
+  const owner = await app.fundedWallet("alice", { ETH: ETHER });
+  intercept(({ url }, on) => (url.includes("/swap/") ? Promise.reject(new TypeError("down")) : on()));
+  for (const [fromToken, toToken] of [
+    ["ETH", "WETH"],
+    ["WETH", "ETH"],
+  ]) {
+    const { body } = await swap(app, { fromToken, toToken, amount: String(ETHER / 4n) });
+    expect(body).toMatchObject({ status: "confirmed", buyAmount: String(ETHER / 4n) });
+  }
+  expect(await balanceOf(chain, TOKENS.WETH, owner)).toBe(0n);
+});
+
+test("a rehearsal of a send is refused for what the send is refused for", async ({ app }) => {
   await app.fundedWallet("alice", plenty);
   const orders = async () => (await app.rows("orders")).length;
   for (const [name, value, fields, status, error] of [

@@ -102,7 +102,7 @@ test("a send of what is no order, without a wallet or without enough says why, a
   await refuses(
     { token: "USDC", amount: "2500000" },
     400,
-    "Insufficient USDC: 2.5 needed, the wallet holds 1, 1.5 is missing",
+    `Insufficient USDC: 2.5 needed, the wallet holds 1, 1.5 is missing: send it to ${owner} on Base`,
   );
   await refuses({ token: "USDC", amount: "1000000" }, 400, "Insufficient ETH for the network fee");
   await chain.fund(owner, { ETH: 1_000n });

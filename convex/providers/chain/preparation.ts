@@ -42,11 +42,14 @@ async function readFees(client: ChainClient): Promise<Fees> {
   return { maxFeePerGas: (baseFeePerGas ?? 0n) * 2n + tip, maxPriorityFeePerGas: tip };
 }
 
-/** Whether blocks pass fees over: the base fee is above what they pay, or their tip below the usual one. */
+/** What a unit of gas costs now: current fees let the base fee double. */
+export function computeGasPrice({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees): bigint {
+  return (maxFeePerGas + tip) / 2n;
+}
+
+/** Whether blocks pass fees over: they do not cover the base fee and the usual tip, or their tip is below it. */
 export function hasLowFees({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees, current: Fees): boolean {
-  const usual = current.maxPriorityFeePerGas;
-  const room = maxFeePerGas - (current.maxFeePerGas - usual) / 2n;
-  return room < usual || tip < usual;
+  return maxFeePerGas < computeGasPrice(current) || tip < current.maxPriorityFeePerGas;
 }
 
 /** Fees that replace a transaction with the same nonce; `null` if they would exceed the ceiling. */

@@ -6,8 +6,13 @@ import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { readAccount } from "../../providers/chain/accounts";
 import { NotKnownYet } from "../../providers/chain/notKnownYet";
-import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chain/preparation";
-import { requireHex, feeWords, requireStoredAddress } from "../model";
+import {
+  computeGasPrice,
+  prepareTransaction,
+  type Preparation,
+  type Transaction,
+} from "../../providers/chain/preparation";
+import { requireHex, feeWords, requireStoredAddress, roundUp } from "../model";
 import type { OrderRequest, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
@@ -25,6 +30,8 @@ export type Next = {
   gas: bigint;
   /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
   mostFee: bigint;
+  /** What the network takes for it at the current fees, in wei. */
+  usualFee: bigint;
 };
 
 type Send = Extract<OrderRequest, { kind: "send" }>;
@@ -37,6 +44,8 @@ const MOST_GAS = 300_000n;
 const MOST_SWAP_GAS = 3_000_000n;
 
 export const GAS_OF_NOTHING = 21_000n;
+/** Of a token's transfer; one of ether takes less. */
+export const USUAL_SEND_GAS = 60_000n;
 /** The L1 fee follows the L1's own fees: keep twice the current one. */
 export const L1_FEE_MARGIN = 2n;
 /** How much higher the fees of a replacement are. */
@@ -96,7 +105,8 @@ export async function requireAffordable(
   const preparation = await prepareTransaction(requireStoredAddress(payer.address), call, address);
   const { native, token, fees, l1Fee } = preparation;
   await requireHeld(ctx, payer, spent, address === null ? native : token);
-  const gas = getGas(preparation, cost);
+  const estimated = getGas(preparation, cost);
+  const gas = computeGasLimit(estimated);
   const most = kind === "swap" ? MOST_SWAP_GAS : MOST_GAS;
   if (gas > most) {
     const what = `The transaction would take up to ${gas} gas, and may take at most ${most}`;
@@ -110,13 +120,14 @@ export async function requireAffordable(
   const ether = address === null ? spent.amount : 0n;
   await requireHeld(ctx, payer, { token: "ETH", amount: ether + fee }, native, fee);
   if (mostFee > MOST_FEE) throw feeTooHighError(mostFee, MOST_FEE);
-  return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee };
+  const usualFee = estimated * computeGasPrice(fees) + l1Fee;
+  return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee, usualFee };
 }
 
 /** @throws NotKnownYet `invalid_request` if the call would revert. */
 function getGas({ gas }: Preparation, { unsigned }: Cost): bigint {
-  if (unsigned !== undefined) return computeGasLimit(unsigned);
-  if (gas.kind === "estimated") return computeGasLimit(gas.gas);
+  if (unsigned !== undefined) return unsigned;
+  if (gas.kind === "estimated") return gas.gas;
   throw new NotKnownYet("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
@@ -143,21 +154,15 @@ export async function requireHeld(
   if (held >= needed) return;
   const format = (amount: bigint) => formatUnits(amount, WALLET_TOKENS[token].decimals);
   // A fee is an estimate: it is shown as what surely is enough.
-  const most = fee === undefined ? needed : needed - fee + roundedUp(fee);
-  const missing = fee === undefined ? needed - held : roundedUp(most - held);
+  const most = fee === undefined ? needed : needed - fee + roundUp(fee);
+  const missing = fee === undefined ? needed - held : roundUp(most - held);
   const what =
     fee === undefined
       ? `Insufficient ${token}: ${format(needed)} needed`
-      : `Insufficient ETH for the network fee, at most ${feeWords(roundedUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
+      : `Insufficient ETH for the network fee, at most ${feeWords(roundUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
   const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
-  const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing${hint}`;
+  const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing: send it to ${payer.address} on Base${hint}`;
   throw new NotKnownYet("invalid_request", message);
-}
-
-/** To three digits. */
-function roundedUp(wei: bigint): bigint {
-  const unit = 10n ** BigInt(Math.max(0, wei.toString().length - 3));
-  return ((wei + unit - 1n) / unit) * unit;
 }
 
 /** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */

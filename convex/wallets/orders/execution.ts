@@ -2,9 +2,7 @@ import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { getErrorData, getErrorMessage } from "../../lib/errors";
-import type { Caller } from "../../platform/limits/callers";
 import { log } from "../../lib/log";
-import { MOST_FEE } from "../../lib/money/base";
 import { deadlines } from "../../platform/outside/deadlines";
 import { withUsage } from "../../platform/outside/calls";
 import { createPauses, SECOND, sleep, raceDeadline } from "../../lib/time";
@@ -15,19 +13,14 @@ import {
   type Mined,
   type TransactionStatus,
 } from "../../providers/chain/transactions";
-import { computeSlip, estimateValues } from "../holdings";
-import { requireHex, outgoing, requireStoredAddress, type WalletKind } from "../model";
-import { requireKey } from "../custody/signatures";
-import type { Estimate, UserRequest } from "../tables";
+import { requireHex, requireStoredAddress } from "../model";
 import { WALLET_TOKENS } from "../tokens";
-import type { PayingWallet } from "./calls";
 import { isEnded, type Order } from "./model";
-import type { Forecast } from "./placing";
-import { listCalls, isWithdrawalDue, signFurther, signNext } from "./signer";
+import { isWithdrawalDue, signFurther, signNext } from "./signer";
 import type { OrderStep } from "./steps";
-import { isWrapping, type Offer } from "./swaps";
+import { isWrapping } from "./swaps";
 
-/** Brings orders to their end, or rehearses them: one check serves the waiting caller and the cron. For actions. */
+/** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
 
 /** Pause between two reads of a row. */
 const ROW_PAUSE_MS = 100;
@@ -188,77 +181,3 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
     return undefined;
   }
 }
-
-export type Rehearsal = Forecast & {
-  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
-  value?: string;
-  /** Of a swap. */
-  terms?: Order["terms"];
-  /** Absent if its calls could not be made. */
-  found?: Estimate;
-  /** What `computeSlip` says of its amount. */
-  slip: string | null;
-};
-
-/**
- * What an order would do: the calls and checks that orders pass, as far as they go without a signature. It signs, stores
- * and counts nothing.
- */
-export const rehearse = withUsage(
-  async (
-    ctx: ActionCtx,
-    order: { userId: string; kind: WalletKind; request: UserRequest },
-    { address, keyHash }: Pick<Caller, "address" | "keyHash">,
-  ): Promise<Rehearsal> => {
-    const { etherPrice, ...value } = await estimateValues(outgoing(order.request));
-    const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
-      ...order,
-      ...value,
-      address,
-      now: Date.now(),
-      ...(keyHash === undefined ? {} : { keyHash }),
-    });
-    const { userId, request } = order;
-    const slip = await computeSlip(forecast.address, outgoing(request), value.value);
-    const facts = { ...forecast, ...value, slip };
-    try {
-      await requireKey(ctx, forecast.walletId);
-      return { ...facts, ...(await rehearseOrder(ctx, { ...forecast, userId, etherPrice }, request, 1n)) };
-    } catch (error) {
-      const failure = getErrorData(error);
-      if (failure === null) throw error;
-      return { ...facts, refusal: forecast.refusal ?? failure };
-    }
-  },
-);
-
-/** @param margin By how much the fees may rise, up to the general limit, before the order is signed. */
-async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin: bigint) {
-  let offer: Offer | undefined;
-  const fees: bigint[] = [];
-  for await (const next of listCalls(ctx, { ...payer, request })) {
-    fees.push(next.mostFee);
-    offer = next.offer;
-  }
-  const maxCost = fees.reduce((a, b) => (a > b ? a : b), 0n) * margin;
-  const mostFee = maxCost < MOST_FEE ? maxCost : MOST_FEE;
-  const found: Estimate = {
-    mostFee: mostFee.toString(),
-    feesInAll: (mostFee * BigInt(fees.length)).toString(),
-    costBps: offer?.costBps ?? null,
-    ...(offer === undefined ? {} : { minBuyAmount: offer.terms.minBuyAmount }),
-  };
-  return { found, ...(offer === undefined ? {} : { terms: offer.terms }) };
-}
-
-/**
- * What a question to the owner says: fees may double until they have tapped.
- * @throws AppError for orders that could not be carried out whatever the owner says.
- */
-export const estimateForApproval = withUsage(
-  async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {
-    const values = await estimateValues(outgoing(request));
-    const { found } = await rehearseOrder(ctx, { ...payer, ...values }, request, 2n);
-    return { ...values, found };
-  },
-);

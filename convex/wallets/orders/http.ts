@@ -2,8 +2,7 @@ import type { FunctionReturnType } from "convex/server";
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { defined } from "../../lib/objects";
-import { AppError, isErrorCode, STATUS } from "../../lib/errors";
+import { AppError } from "../../lib/errors";
 import {
   EXAMPLE_ADDRESS,
   EXAMPLE_TX,
@@ -15,7 +14,6 @@ import {
 } from "../../platform/http/input";
 import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../../platform/http/endpoint";
 import { holdSlot } from "../../platform/limits/slots";
-import { formatUnits, toUsd } from "../../lib/money/amounts";
 import { deadlines } from "../../platform/outside/deadlines";
 import { SECOND } from "../../lib/time";
 import {
@@ -29,17 +27,16 @@ import {
   TOOL_CALL,
   walletChoice,
   buildWarning,
-  weakId,
 } from "../inputs";
-import { EXPLORER, NOT_SENT, toPublicStatus, outgoing, type WalletKind } from "../model";
+import { EXPLORER, outgoing, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
-import type { Rehearsal } from "./execution";
-import { getCallersKey, type Order } from "./model";
+import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
 
 /** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
 
 /** They load the chain's library, so they are imported by the first request that needs them. */
 const loadExecution = () => import("./execution");
+const loadRehearsal = () => import("./rehearsal");
 const holdings = () => import("../holdings");
 
 type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
@@ -60,12 +57,12 @@ async function answer<Fields extends object>(
   const { userId, kind, request, call } = placed;
   const { caller } = call;
   if (isRehearsal) {
-    const { rehearse } = await loadExecution();
+    const { rehearse } = await loadRehearsal();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
     const { slip, ...rehearsal } = await holdSlot(ctx, caller, work);
     const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
     return new Reply(
-      { ...toRehearsalView({ ...rehearsal, refusal }), ...order, ...buildWarning(call, slip) },
+      { ...toRehearsalView(request, { ...rehearsal, refusal }), ...order, ...buildWarning(call, slip) },
       {},
     );
   }
@@ -119,7 +116,7 @@ async function open(
   isTool: boolean,
 ) {
   const { userId, request, call } = placed;
-  const { estimateForApproval } = await loadExecution();
+  const { estimateForApproval } = await loadRehearsal();
   const { computeSlip, estimateValues } = await holdings();
   const values = isAsked
     ? await estimateForApproval(ctx, { userId, walletId, address }, request)
@@ -130,59 +127,6 @@ async function open(
   const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });
   return { ...opened, slip };
 }
-
-const WAITS =
-  "Waiting for the owner's approval in the linked chat; once approved it goes on by itself: repeat the request with this idempotencyKey for its outcome";
-
-/**
- * How an order stands.
- * @throws AppError why it ended before anything was signed; then its key is free again, unless an owner was asked.
- */
-function describeOrder(row: Order, isRepeat: boolean) {
-  const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
-  if (txHash === undefined && row.state !== "failed") {
-    const waits = { approvalId: row._id, idempotencyKey: getCallersKey(row) };
-    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...waits };
-  }
-  if (txHash === undefined) {
-    const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
-    // A refused question keeps its key.
-    const free = row.idempotencyKey === undefined ? { nothingMoved: true } : {};
-    const body: Record<string, boolean | string> = approvalTxHash === undefined ? free : { approvalTxHash };
-    throw new AppError(isErrorCode(errorCode) ? errorCode : "internal", error ?? NOT_SENT, { headers, body });
-  }
-  return {
-    success: error === undefined,
-    txHash,
-    status: toPublicStatus(row),
-    explorerUrl: EXPLORER + txHash,
-    ...(isRepeat ? { repeated: true as const } : {}),
-    ...terms,
-    ...defined({ error, buyAmount: bought, approvalTxHash }),
-  };
-}
-
-const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
-
-/** What an order would do. */
-function toRehearsalView({ refusal, isAsked, leftUsd, value, terms, found }: Omit<Rehearsal, "slip">) {
-  const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
-  const rehearsal = {
-    refusal: refused ?? (isAsked ? { status: 202, error: WOULD_ASK } : null),
-    valueUsd: value === undefined ? null : toUsd(BigInt(value)),
-    mostFeeEth: found === undefined ? null : formatUnits(BigInt(found.feesInAll), 18),
-    costBps: found?.costBps ?? null,
-    leftUsd,
-  };
-  return { success: rehearsal.refusal === null, status: "rehearsed" as const, rehearsal, ...terms };
-}
-
-/** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
-const buildEndedFailure = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
-const NOTHING_MOVED = z.object({
-  nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
-  approvalTxHash: z.string().optional().describe("The swap's approval, which is mined: its fee was spent"),
-});
 
 /** What both calls that move funds have in common. */
 const ordering = {
@@ -209,48 +153,6 @@ const ordering = {
     ),
   },
 } as const;
-
-const orderFields = {
-  success: z
-    .boolean()
-    .describe("false when it failed on the chain, or brought less than guaranteed, or would be refused"),
-  txHash: z.string().optional().describe("Absent only in a rehearsal, and while it waits for its owner"),
-  status: z
-    .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval"])
-    .describe(
-      "submitted: sent to the chain, without a receipt yet; rehearsed: a dry run, nothing was moved; awaiting_approval: the owner was asked, nothing was moved yet",
-    ),
-  error: z.string().optional().describe("What it waits for, or what is wrong with its result"),
-  approvalId: z.string().optional().describe("While it waits for its owner"),
-  idempotencyKey: z.string().optional().describe("While it waits: repeat the request with it"),
-  repeated: z
-    .literal(true)
-    .optional()
-    .describe(
-      "An earlier request has done it, with this idempotency key or as the same order: this is its outcome",
-    ),
-  repeatedNote: z.string().optional().describe("To a tool's repeat without a key: how to order once more"),
-  explorerUrl: z.string().optional().describe("The transaction on a block explorer"),
-  rehearsal: z
-    .object({
-      refusal: z
-        .object({ status: z.int(), error: z.string() })
-        .nullable()
-        .describe("The refusal that the order would get; null if there is none"),
-      valueUsd: z.number().nullable().describe("Value of the sent or sold amount; null without a live price"),
-      mostFeeEth: z.string().nullable().describe("The most that the network may take; null if not known"),
-      costBps: z
-        .number()
-        .nullable()
-        .describe(
-          "How much less than the sold amount a swap's guaranteed minimum is worth by the price feeds, in basis points",
-        ),
-      leftUsd: z.number().describe("What is left of the narrowest limit that it counts against, before it"),
-    })
-    .optional()
-    .describe("Only in a dry run"),
-  ...weakId,
-};
 
 const DONE = {
   success: true,

@@ -148,8 +148,8 @@ export const placeOrder = internalMutation({
 });
 
 const vForecast = v.object({
-  walletId: v.string(),
-  address: v.string(),
+  /** `null`: there is none yet, which is the refusal as well. */
+  wallet: v.union(v.object({ walletId: v.string(), address: v.string() }), v.null()),
   /** The refusal that the order would get; `null` if there is none. */
   refusal: v.union(
     v.object({ code: vErrorCode, message: v.string(), retryAfterMs: v.optional(v.number()) }),
@@ -164,7 +164,7 @@ export type Forecast = Infer<typeof vForecast>;
 /**
  * Only reads, for whoever may see the wallet: why an order would be refused before the chain is asked, and what is left
  * of its limits before it, in USD.
- * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's; `not_found` as `getPayingWallet`.
+ * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's.
  */
 export const forecastOrder = internalQuery({
   args: {
@@ -178,7 +178,7 @@ export const forecastOrder = internalQuery({
   handler: async (ctx, { kind, keyHash, now, ...given }) => {
     const { userId, request } = given;
     requireAllowed(await authorize(ctx, userId, "holdings", now, keyHash));
-    const { walletId, address } = await payingWallet(ctx, userId, kind);
+    const row = await findWallet(ctx, userId, kind);
     const decision = await authorize(ctx, userId, request.kind, now, keyHash);
     const needsApproval = await askedAbout(ctx, decision, userId, now).catch(getErrorData);
     const isBarred = needsApproval !== null && "code" in needsApproval;
@@ -186,9 +186,11 @@ export const forecastOrder = internalQuery({
     const { refusal, left } = await checkLimits(ctx, { ...given, ...word }, now);
     const { isFrozen } = await getRules(ctx, userId, now);
     const stopped = isFrozen ? new AppError("paused", FROZEN) : getPauseError();
-    const why = getErrorData(stopped) ?? (isBarred ? needsApproval : getErrorData(refusal));
+    const missing = row === null ? new AppError("not_found", NO_WALLET) : null;
+    const why = getErrorData(stopped) ?? (isBarred ? needsApproval : getErrorData(missing ?? refusal));
     const isAsked = needsApproval !== null && !isBarred;
-    return { walletId, address, refusal: why, isAsked, leftUsd: toUsd(left) };
+    const wallet = row && { walletId: row.walletId, address: row.address };
+    return { wallet, refusal: why, isAsked, leftUsd: toUsd(left) };
   },
 });
 

@@ -6,15 +6,14 @@ import { getRules } from "../../identity/model";
 import { listRecipients } from "../../identity/model";
 import { defineMutation } from "../../platform/changes";
 import { AppError, getErrorData, limitExceeded } from "../../lib/errors";
-import { formatUnits, toUsd } from "../../lib/money/amounts";
+import { toUsd } from "../../lib/money/amounts";
 import { formatUsd } from "../../lib/text/numbers";
 import { DAY, formatDateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { findApprovingLink, enqueueCard, findLinkedChat } from "../../messenger/model";
 import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, feeWords, findWallet } from "../model";
+import { EXPLORER, feeWords, findWallet, formatTokenAmount } from "../model";
 import { vEstimate, vPlacing, type Estimate } from "../tables";
-import { WALLET_TOKENS, type Symbol } from "../tokens";
 import { checkLimits, type Recipient } from "./limits";
 import {
   requireOrder,
@@ -246,10 +245,6 @@ function questionButtons(id: string): Button[][] {
     ],
     [{ text: "🧊 Freeze", command: "freeze" }],
   ];
-}
-
-function formatTokenAmount(amount: string, token: Symbol): string {
-  return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
 
 /** An order in one line, without its recipient. */

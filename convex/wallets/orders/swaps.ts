@@ -18,10 +18,11 @@ import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
 import { listFeedAddresses, computeLivePrices } from "../../market/feeds";
-import { isGenuineSettler, readAccount, readAllowance } from "../../providers/chain/accounts";
+import { isGenuineSettler, readAccount, readAllowance, readRounds } from "../../providers/chain/accounts";
 import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import type { Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type SwapQuote } from "../../providers/swap";
+import { deadlines } from "../../platform/outside/deadlines";
 import type { TypedData } from "../custody/signatures";
 import { requireHex, requireStoredAddress } from "../model";
 import type { OrderRequest } from "../tables";
@@ -43,6 +44,8 @@ export type Offer = {
   terms: NonNullable<Order["terms"]>;
   /** How much less than the sold amount that least is worth by the feeds, in basis points; `null` without both prices. */
   costBps: number | null;
+  /** The same of the amount that the quote names. */
+  usualCostBps: number | null;
   /** Allowances that Permit2 needs first, one after another. */
   approvals: bigint[];
 };
@@ -119,11 +122,10 @@ async function getOffer(
   const taker = requireStoredAddress(payer.address);
   const amount = BigInt(swap.amount);
   const { address } = WALLET_TOKENS[swap.fromToken];
-  const feeds = [WALLET_TOKENS[swap.fromToken].feed, WALLET_TOKENS[swap.toToken].feed] as const;
   // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
   const [[asked], held, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
-    readAccount(taker, address === null ? [] : [address], listFeedAddresses(feeds)),
+    readAccount(taker, address === null ? [] : [address], listFeedAddresses(listFeeds(swap))),
     address === null ? 0n : readAllowance(address, taker, PERMIT2),
   ]);
   const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
@@ -139,8 +141,7 @@ async function getOffer(
     least = checkQuote(quote, swap, taker, Date.now());
   }
   if (least < approved) throw new AppError("upstream", PRICE_MOVED);
-  const live = computeLivePrices(feeds, held.rounds, Date.now());
-  const prices = { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
+  const prices = findPrices(swap, held.rounds);
   const costBps = checkPrice(least, swap, prices, BigInt(getSetting("MAX_PRICE_IMPACT_BPS")));
   if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   // The called contract is the provider's own, by its registry on the chain.
@@ -151,17 +152,54 @@ async function getOffer(
   return {
     quote,
     least,
+    ...buildTerms(quote, least, swap, prices),
     costBps,
-    terms: {
-      buyAmount: quote.buyAmount.toString(),
-      minBuyAmount: least.toString(),
-      priceChecked: costBps !== null,
-    },
     approvals: quote.permit2 && allowed < amount ? needed : [],
   };
 }
 
-function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: SwapRequest): Promise<SwapQuote> {
+/** In USD with 8 decimals, `null` without a live price. */
+type Prices = { from: bigint | null; to: bigint | null };
+
+function listFeeds({ fromToken, toToken }: Sides) {
+  return [WALLET_TOKENS[fromToken].feed, WALLET_TOKENS[toToken].feed] as const;
+}
+
+function findPrices(swap: Sides, rounds: Parameters<typeof computeLivePrices>[1]): Prices {
+  const feeds = listFeeds(swap);
+  const live = computeLivePrices(feeds, rounds, Date.now());
+  return { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
+}
+
+function buildTerms({ buyAmount }: SwapQuote, least: bigint, swap: SwapRequest, prices: Prices) {
+  const usualCostBps = computeCostBps(buyAmount, swap, prices);
+  const amounts = { buyAmount: buyAmount.toString(), minBuyAmount: least.toString() };
+  return { usualCostBps, terms: { ...amounts, priceChecked: usualCostBps !== null } };
+}
+
+/**
+ * A quote to read, for a wallet that may hold nothing: neither its price nor the called contract is checked.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+export async function quoteSwap(swap: SwapRequest, taker: Address) {
+  const [quote, rounds] = await Promise.all([
+    ask(taker, swap),
+    readRounds(listFeedAddresses(listFeeds(swap)), deadlines.chain),
+  ]);
+  const terms = buildTerms(quote, checkQuote(quote, swap, taker, Date.now()), swap, findPrices(swap, rounds));
+  const { data, gas } = quote.transaction;
+  return { ...terms, data, gas: (gas ?? USUAL_SWAP_GAS) + (quote.permit2 ? USUAL_APPROVAL_GAS : 0n) };
+}
+
+function ask(taker: Address, swap: SwapRequest): Promise<SwapQuote> {
+  const { fromToken, toToken, amount, slippageBps } = swap;
+  // Wrapped ether needs no market, and is there while the provider is not.
+  if (isWrapping(swap))
+    return Promise.resolve({
+      liquidityAvailable: true,
+      buyAmount: BigInt(amount),
+      transaction: buildWrapping(swap),
+    });
   const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken) };
   return requestQuote({ ...sides, sellAmount: BigInt(amount), taker, slippageBps });
 }
@@ -213,10 +251,11 @@ const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }]
  * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
  * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
  */
-function explainGuarantee({ to, data, value }: Transaction, swap: Sides, owner: Address): bigint | null {
+function explainGuarantee(call: Transaction, swap: Sides, owner: Address): bigint | null {
+  const { data, value } = call;
   const amount = BigInt(swap.amount);
+  if (isWrapping(swap)) return isSame(call, buildWrapping(swap)) ? amount : null;
   if (value !== (WALLET_TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
-  if (isWrapping(swap)) return isPlainWrap(to, data, swap) ? amount : null;
   if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
   // The three words stand at fixed places of the call, whatever else is in it.
   const words = slice(data, 4, 100);
@@ -231,18 +270,21 @@ export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "to
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
 
-function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): boolean {
-  const plain =
-    fromToken === "ETH"
-      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
-      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [BigInt(amount)] });
-  return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
+function buildWrapping({ fromToken, amount }: Sides): Transaction {
+  const to = swapAddress("WETH");
+  if (fromToken === "ETH")
+    return {
+      to,
+      data: encodeFunctionData({ abi: wethAbi, functionName: "deposit" }),
+      value: BigInt(amount),
+    };
+  const data = encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [BigInt(amount)] });
+  return { to, data, value: 0n };
 }
 
 /**
  * Checks the guarantee of a swap's call against the price feeds.
  * @param least The least that the chain guarantees the wallet.
- * @param prices USD with 8 decimals, `null` without a live price.
  * @param maxImpactBps How much worse than the feeds, besides the slippage, is still accepted.
  * @returns How much less than the sold amount it is worth, in whole basis points; `null` if that cannot be told.
  * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
@@ -250,18 +292,31 @@ function isPlainWrap(to: Address, data: Hex, { fromToken, amount }: Sides): bool
 export function checkPrice(
   least: bigint,
   swap: SwapRequest,
-  { from, to }: { from: bigint | null; to: bigint | null },
+  prices: Prices,
   maxImpactBps: bigint,
 ): number | null {
-  if (isWrapping(swap)) return 0;
-  if (from === null || to === null) return null;
-  const scale = (symbol: Symbol) => 10n ** BigInt(18 - WALLET_TOKENS[symbol].decimals);
-  const given = BigInt(swap.amount) * from * scale(swap.fromToken);
-  const got = least * to * scale(swap.toToken);
+  const worth = compareWorth(least, swap, prices);
   const share = BPS - BigInt(swap.slippageBps) - maxImpactBps;
-  if (got * BPS < given * share) throw new AppError("invalid_request", WORSE);
+  if (worth !== null && worth.got * BPS < worth.given * share) throw new AppError("invalid_request", WORSE);
+  return computeCostBps(least, swap, prices);
+}
+
+/** How much less than the sold amount a bought one is worth, in whole basis points; `null` if that cannot be told. */
+function computeCostBps(bought: bigint, swap: Sides, prices: Prices): number | null {
+  if (isWrapping(swap)) return 0;
+  const worth = compareWorth(bought, swap, prices);
+  if (worth === null) return null;
   // The last digit of an amount must not turn 14 into 15.
-  return Math.round(Number(((given - got) * BPS * 100n) / given) / 100);
+  return Math.round(Number(((worth.given - worth.got) * BPS * 100n) / worth.given) / 100);
+}
+
+function compareWorth(bought: bigint, swap: Sides, { from, to }: Prices) {
+  if (isWrapping(swap) || from === null || to === null) return null;
+  const scale = (symbol: Symbol) => 10n ** BigInt(18 - WALLET_TOKENS[symbol].decimals);
+  return {
+    given: BigInt(swap.amount) * from * scale(swap.fromToken),
+    got: bought * to * scale(swap.toToken),
+  };
 }
 
 /**

@@ -1,0 +1,125 @@
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { getErrorData } from "../../lib/errors";
+import { MOST_FEE } from "../../lib/money/base";
+import type { Caller } from "../../platform/limits/callers";
+import { withUsage } from "../../platform/outside/calls";
+import { computeGasPrice, readMarket } from "../../providers/chain/preparation";
+import { requireKey } from "../custody/signatures";
+import { computeSlip, estimateValues } from "../holdings";
+import { outgoing, requireStoredAddress, type WalletKind } from "../model";
+import type { Estimate, UserRequest } from "../tables";
+import { computeGasLimit, L1_FEE_MARGIN, transfer, USUAL_SEND_GAS, type PayingWallet } from "./calls";
+import type { Order } from "./model";
+import type { Forecast } from "./placing";
+import { listCalls } from "./signer";
+import { quoteSwap, type Offer } from "./swaps";
+
+/** Quotes of orders, and what an order would do: nothing is signed, stored or counted. For actions. */
+
+/** What an order would come to. Fees in wei: at the current price, and the most that all its transactions may take. */
+type Quote = { usualFee: bigint; feesInAll: bigint; usualCostBps: number | null; terms?: Order["terms"] };
+
+export type Rehearsal = Pick<Forecast, "refusal" | "isAsked" | "leftUsd"> & {
+  /** Of the sent or sold amount, in micro-USD; absent without a live price. And of one ether, 0 without one. */
+  value?: string;
+  etherPrice: string;
+  /** What `computeSlip` says of its amount. */
+  slip: string | null;
+  /** `null` where it could not be quoted. */
+  quote: Quote | null;
+};
+
+/** Has a quote made for it where there is no wallet yet: it holds nothing, and nobody signs for it. */
+const NO_TAKER = "0x000000000000000000000000000000000000dEaD";
+
+/** The checks that orders pass, as far as they go without a signature, and a quote whether it passes them or not. */
+export const rehearse = withUsage(
+  async (
+    ctx: ActionCtx,
+    order: { userId: string; kind: WalletKind; request: UserRequest },
+    { address, keyHash }: Pick<Caller, "address" | "keyHash">,
+  ): Promise<Rehearsal> => {
+    const { userId, request } = order;
+    const { etherPrice, ...value } = await estimateValues(outgoing(request));
+    const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
+      ...order,
+      ...value,
+      address,
+      now: Date.now(),
+      ...(keyHash === undefined ? {} : { keyHash }),
+    });
+    const { wallet, ...limits } = forecast;
+    const taker = wallet?.address ?? NO_TAKER;
+    const slip = await computeSlip(taker, outgoing(request), value.value);
+    const facts = { ...limits, ...value, etherPrice, slip };
+    if (wallet === null) return { ...facts, quote: await quoteQuietly(request, taker) };
+    try {
+      await requireKey(ctx, wallet.walletId);
+      return { ...facts, quote: await rehearseOrder(ctx, { ...wallet, userId, etherPrice }, request) };
+    } catch (error) {
+      const failure = getErrorData(error);
+      if (failure === null) throw error;
+      const isQuotable = failure.code === "invalid_request";
+      const quote = isQuotable ? await quoteQuietly(request, taker) : null;
+      return { ...facts, quote, refusal: forecast.refusal ?? failure };
+    }
+  },
+);
+
+/** A quote without a wallet that could pay; `null` where there is none: why the order is refused was told before. */
+async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote | null> {
+  try {
+    const address = requireStoredAddress(taker);
+    const { data, gas, ...offer } =
+      request.kind === "swap"
+        ? await quoteSwap(request, address)
+        : { data: transfer(request).data, gas: USUAL_SEND_GAS, usualCostBps: null };
+    const { current, l1Fee } = await readMarket(data);
+    const feesInAll = computeGasLimit(gas) * current.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+    return { ...offer, usualFee: gas * computeGasPrice(current) + l1Fee, feesInAll };
+  } catch (error) {
+    if (getErrorData(error) === null) throw error;
+    return null;
+  }
+}
+
+/** @param margin By how much the fees may rise, up to the general limit, before the order is signed. */
+async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin = 1n) {
+  let offer: Offer | undefined;
+  let usualFee = 0n;
+  const fees: bigint[] = [];
+  for await (const next of listCalls(ctx, { ...payer, request })) {
+    fees.push(next.mostFee);
+    usualFee += next.usualFee;
+    offer = next.offer;
+  }
+  const maxCost = fees.reduce((a, b) => (a > b ? a : b), 0n) * margin;
+  const mostFee = maxCost < MOST_FEE ? maxCost : MOST_FEE;
+  const feesInAll = mostFee * BigInt(fees.length);
+  const { costBps = null, usualCostBps = null, terms } = offer ?? {};
+  return { mostFee, feesInAll, usualFee, costBps, usualCostBps, ...(terms === undefined ? {} : { terms }) };
+}
+
+/**
+ * What a question to the owner says: fees may double until they have tapped.
+ * @throws AppError for orders that could not be carried out whatever the owner says.
+ */
+export const estimateForApproval = withUsage(
+  async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {
+    const values = await estimateValues(outgoing(request));
+    const { mostFee, feesInAll, costBps, terms } = await rehearseOrder(
+      ctx,
+      { ...payer, ...values },
+      request,
+      2n,
+    );
+    const found: Estimate = {
+      mostFee: mostFee.toString(),
+      feesInAll: feesInAll.toString(),
+      costBps,
+      ...(terms === undefined ? {} : { minBuyAmount: terms.minBuyAmount }),
+    };
+    return { ...values, found };
+  },
+);
