@@ -67,6 +67,7 @@ import type * as lib_log from "../lib/log.js";
 import type * as lib_money_amounts from "../lib/money/amounts.js";
 import type * as lib_money_base from "../lib/money/base.js";
 import type * as lib_money_coins from "../lib/money/coins.js";
+import type * as lib_money_x402 from "../lib/money/x402.js";
 import type * as lib_objects from "../lib/objects.js";
 import type * as lib_refusals from "../lib/refusals.js";
 import type * as lib_seals from "../lib/seals.js";
@@ -336,6 +337,7 @@ declare const fullApi: ApiFromModules<{
   "lib/money/amounts": typeof lib_money_amounts;
   "lib/money/base": typeof lib_money_base;
   "lib/money/coins": typeof lib_money_coins;
+  "lib/money/x402": typeof lib_money_x402;
   "lib/objects": typeof lib_objects;
   "lib/refusals": typeof lib_refusals;
   "lib/seals": typeof lib_seals;

@@ -13,44 +13,44 @@ import { computeGasLimit } from "../wallets/orders/calls";
 import type { PaymentAuthorization } from "./tables";
 import { PRICE, PRICE_SHOWN, buildRefusal, type Refusal } from "./terms";
 
-/** Whether a payment that is only signed can be executed, before anything is signed for it. */
+/** Verifies a signed payment against the chain before the relayer or the facilitator executes it. */
 
-/** A settlement takes a moment to be mined, in seconds. */
+/** Seconds that a settlement may take to be mined. */
 const REMAINING_SECONDS = 6;
-/** The most gas of a settlement: contract wallets check their own signatures, at the relayer's cost. */
+/** Gas limit of a settlement: contract wallets verify their own signatures at the relayer's expense. */
 const MAX_GAS = 200_000n;
-/** When a payer whose money may be on its way should try again. */
+/** Retry-After for a payer whose money may be on its way. */
 const SHORT_AGAIN_MS = 5 * SECOND;
 
 const MISSIGNED = "invalid_exact_evm_payload_signature";
 const SHORT = buildRefusal(
   "insufficient_funds",
-  "The payer holds less USDC than the authorization is for",
+  "The payer holds less USDC than the authorization is for: fund the wallet and send the same proof again",
   SHORT_AGAIN_MS,
 );
 const EXPIRED = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization has expired",
+  "The authorization has expired: sign a new one",
 );
 const TOO_LONG = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
   "The authorization is valid for more than a day: sign one that ends sooner",
 );
-const tooEarly = (againMs: number) =>
+const buildTooEarly = (againMs: number) =>
   buildRefusal(
     "invalid_exact_evm_payload_authorization_valid_after",
     "The authorization is not valid yet: send it again when it is",
     Math.max(SECOND, againMs),
   );
 
-export type Feasible =
-  /** `balance`: its payer's, digits. */
+export type Feasibility =
+  /** `balance`: the payer's, in digits. */
   | { kind: "unused"; balance: string }
-  /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
+  /** The nonce is used or cancelled: the transaction that used it has to be found. */
   | { kind: "used" }
   | Refusal;
 
-/** What the chain refuses at one moment. Another node, or the next block, may not. */
+/** A refusal by one node at one moment, which another node or the next block may not repeat. */
 class NotFeasibleYet extends NotKnownYet {
   constructor(readonly refused: Refusal) {
     super("payment_required", refused.error);
@@ -58,21 +58,21 @@ class NotFeasibleYet extends NotKnownYet {
 }
 
 /**
- * Reads an authorization's terms, and tries its payment by a call: this checks the signature, the nonce, a pause and a
- * blacklist together. One that was used is not refused for its age. What one node refuses is asked again until a lagging
- * one must have come up.
- * @param relayer The account that pays the gas; `null` if a facilitator does.
+ * Checks an authorization's terms, and simulates its settlement: the signature, the nonce, a pause and a blacklist
+ * together. A used authorization is reported as used even if it has expired. A refusal is read again until a lagging node
+ * must have caught up.
+ * @param relayer The account that pays for the gas; `null` with a facilitator.
  * @throws AppError `upstream`; `internal` if the relayer cannot pay the gas.
  */
 export function tryAuthorization(
   authorization: PaymentAuthorization,
   relayer: Address | null,
-): Promise<Feasible> {
+): Promise<Feasibility> {
   return untilFeasible(authorization, () => tryOnce(authorization, relayer));
 }
 
-/** Whether an authorization is its payer's, unused, and fits in all but the money behind it. @throws AppError `upstream` */
-export async function isGood(authorization: PaymentAuthorization): Promise<boolean> {
+/** Checks everything about an authorization but the balance behind it. @throws AppError `upstream` */
+export async function isSignedAndUnused(authorization: PaymentAuthorization): Promise<boolean> {
   const [seen, isSigned] = await Promise.all([
     untilFeasible(authorization, () => readOnce(authorization)),
     isSignedByPayer(authorization),
@@ -82,10 +82,10 @@ export async function isGood(authorization: PaymentAuthorization): Promise<boole
 
 async function untilFeasible(
   authorization: PaymentAuthorization,
-  look: () => Promise<Feasible>,
-): Promise<Feasible> {
-  const wrong = refusalOfTerms(authorization);
-  if (wrong !== null) return wrong;
+  look: () => Promise<Feasibility>,
+): Promise<Feasibility> {
+  const refusal = checkTerms(authorization);
+  if (refusal !== null) return refusal;
   const waits = AbortSignal.timeout(deadlines.lag);
   try {
     return await untilKnown(look, (failure) => waits.aborted || isFinal(failure, authorization));
@@ -95,26 +95,26 @@ async function untilFeasible(
   }
 }
 
-function refusalOfTerms({ to, value, validBefore }: PaymentAuthorization): Refusal | null {
+function checkTerms({ to, value, validBefore }: PaymentAuthorization): Refusal | null {
   if (to !== getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase()) {
     return buildRefusal(
       "invalid_exact_evm_payload_recipient_mismatch",
-      "The authorization does not pay this service's address",
+      "The authorization pays another address: sign one to the payTo of the terms",
     );
   }
   if (BigInt(value) < PRICE) {
     return buildRefusal(
       "invalid_exact_evm_payload_authorization_value",
-      `The authorization is for less than ${PRICE_SHOWN} USDC`,
+      `The authorization is for less than ${PRICE_SHOWN} USDC: sign one for the price`,
     );
   }
-  // Its claim would stay open until then.
+  // The claim stays open until `validBefore`.
   return toMs(validBefore) > Date.now() + DAY ? TOO_LONG : null;
 }
 
 const toMs = (seconds: string): number => Number(seconds) * SECOND;
 
-/** What waiting does not change, by this service's own clock, or because a key's signature needs no chain to be wrong. */
+/** Whether waiting cannot cure a failure: by this service's clock, or because a key's signature is wrong on every node. */
 function isFinal(
   failure: NotKnownYet,
   { validAfter, validBefore, signature }: PaymentAuthorization,
@@ -126,17 +126,17 @@ function isFinal(
   return isLater || isOver || (failure.refused.reason === MISSIGNED && isKeys);
 }
 
-async function readOnce(authorization: PaymentAuthorization): Promise<Feasible> {
+async function readOnce(authorization: PaymentAuthorization): Promise<Feasibility> {
   const { used, balance, at } = await readAuthorization(authorization);
   if (used) return { kind: "used" };
   const now = Math.max(Date.now(), Number(at) * SECOND);
   const early = toMs(authorization.validAfter) - now;
-  if (early > 0) throw new NotFeasibleYet(tooEarly(early));
+  if (early > 0) throw new NotFeasibleYet(buildTooEarly(early));
   if (toMs(authorization.validBefore) < now + REMAINING_SECONDS * SECOND) throw new NotFeasibleYet(EXPIRED);
   return { kind: "unused", balance: balance.toString() };
 }
 
-async function tryOnce(authorization: PaymentAuthorization, relayer: Address | null): Promise<Feasible> {
+async function tryOnce(authorization: PaymentAuthorization, relayer: Address | null): Promise<Feasibility> {
   const [seen, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
     readOnce(authorization),
     prepareTransaction(
@@ -147,28 +147,47 @@ async function tryOnce(authorization: PaymentAuthorization, relayer: Address | n
   ]);
   if (seen.kind !== "unused") return seen;
   if (BigInt(seen.balance) < BigInt(authorization.value)) throw new NotFeasibleYet(SHORT);
-  if (estimate.kind === "reverts") throw new NotFeasibleYet(refusalOfRevert(estimate.reason));
+  if (estimate.kind === "reverts") throw new NotFeasibleYet(explainRevert(estimate.reason));
   const gas = computeGasLimit(estimate.gas);
-  if (gas > MAX_GAS) return buildRefusal(MISSIGNED, "The payer's wallet takes too much gas to check");
+  if (gas > MAX_GAS)
+    return buildRefusal(
+      MISSIGNED,
+      "The payer's wallet contract needs too much gas to verify its signature: pay by transfer and send its hash",
+    );
   if (relayer !== null && native < gas * fees.maxFeePerGas + 2n * l1Fee) {
     log.error("payments.relayer out of gas", { relayer });
-    throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
+    throw new AppError(
+      "internal",
+      "The payment relayer cannot pay the network fee: nothing was moved. Pay by transfer and send its hash",
+    );
   }
   return seen;
 }
 
-/** USDC's own words, which public nodes pass on. */
+/** Revert reasons of the USDC contract, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Refusal][] = [
-  // Also for what is on its way into the chain.
+  // Nodes count pending transfers here, too.
   [/exceeds balance/i, SHORT],
   [/expired/i, EXPIRED],
-  [/not yet valid/i, tooEarly(0)],
-  [/signature|recover/i, buildRefusal(MISSIGNED, "The authorization was not signed by its payer")],
-  // A node may refuse for reasons of its own, which say nothing about the payment.
-  [/revert/i, buildRefusal("transaction_failed", "USDC's contract refuses this authorization")],
+  [/not yet valid/i, buildTooEarly(0)],
+  [
+    /signature|recover/i,
+    buildRefusal(
+      MISSIGNED,
+      "The authorization was not signed by its payer: sign it with the wallet in `from`",
+    ),
+  ],
+  // Other texts are the node's own, and say nothing about the payment.
+  [
+    /revert/i,
+    buildRefusal(
+      "transaction_failed",
+      "The USDC contract refuses this authorization: pay from another wallet",
+    ),
+  ],
 ];
 
-function refusalOfRevert(text: string): Refusal {
+function explainRevert(text: string): Refusal {
   if (/used or canceled/i.test(text)) {
     throw new NotKnownYet("upstream", "The payment is on its way into the chain: send the same proof again");
   }

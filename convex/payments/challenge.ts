@@ -5,18 +5,18 @@ import { EXAMPLE_ADDRESS } from "../platform/http/input";
 import { toChecksum, CHAIN_ID, USDC } from "../lib/money/base";
 import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Refusal } from "./terms";
 
-/** How to pay, for callers: the 402, and the receipt headers of x402. */
+/** The 402 with the terms of payment, and the receipt headers of x402. */
 
 const DESCRIPTION = "One market research report";
 /** How long a signed authorization should be valid, in seconds. */
 const TIMEOUT_SECONDS = 300;
 
-/** The paid endpoint's address, as payers and facilitators see it. */
+/** The paid endpoint's public address. */
 function getPaidResource(): string {
   return getSiteUrl() + PAID_PATH;
 }
 
-/** Whether the service can execute signed payments. Otherwise it only accepts transaction hashes. */
+/** Whether the service can execute signed payments. Otherwise transaction hashes are the only proofs. */
 export function canSettleAuthorizations(): boolean {
   return (
     getOptional("X402_RELAYER_PRIVATE_KEY") !== undefined || getOptional("X402_FACILITATOR_URL") !== undefined
@@ -24,18 +24,18 @@ export function canSettleAuthorizations(): boolean {
 }
 
 /**
- * The 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version 2 in
- * the header. Only `error` varies, because clients send the requirements back.
+ * Builds the 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version
+ * 2 in the header. Only `error` varies, because clients send the requirements back.
  */
 export function buildPaymentRequired(refused?: Partial<Refusal> & { error: string }): AppError {
-  const [resource, payTo] = [getPaidResource(), payee()];
+  const [resource, payTo] = [getPaidResource(), getPayee()];
   const signable = canSettleAuthorizations();
   const reason = refused?.reason;
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
     resource: { url: resource, ...DESCRIBED },
-    accepts: [requirementTwo(payTo)],
+    accepts: [buildRequirementV2(payTo)],
     extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
   };
   return new AppError("payment_required", refused?.error ?? UNPAID, {
@@ -43,13 +43,15 @@ export function buildPaymentRequired(refused?: Partial<Refusal> & { error: strin
     headers: {
       "Cache-Control": "no-store",
       ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
-      ...(reason === undefined ? {} : outcome({ success: false, errorReason: reason, transaction: "" })),
+      ...(reason === undefined
+        ? {}
+        : buildOutcomeHeaders({ success: false, errorReason: reason, transaction: "" })),
     },
     ...(refused?.retryAfterMs === undefined ? {} : { retryAfterMs: refused.retryAfterMs }),
   });
 }
 
-/** For catalogues (x402's bazaar): how to call the endpoint, and what it answers. Short: clients send it back. */
+/** The request and response schemas for catalogues (x402's bazaar). Short, because clients send them back. */
 const CALL = { type: "http", method: "POST", bodyType: "json", body: { token: "BTC" } };
 const ANSWER = { type: "json", example: { success: true, token: "BTC" } };
 const CALL_SCHEMA = {
@@ -78,14 +80,18 @@ function buildTerms(resource: string, payTo: string, signable: boolean) {
   };
 }
 
-/** This service's own requirements, for a facilitator. */
-export function paymentTerms() {
-  const [url, payTo] = [getPaidResource(), payee()];
-  return { one: buildRequirementV1(url, payTo), two: requirementTwo(payTo), resource: { url, ...DESCRIBED } };
+/** Builds this service's own requirements for a facilitator: a client's copy may have been changed. */
+export function buildFacilitatorTerms() {
+  const [url, payTo] = [getPaidResource(), getPayee()];
+  return {
+    one: buildRequirementV1(url, payTo),
+    two: buildRequirementV2(payTo),
+    resource: { url, ...DESCRIBED },
+  };
 }
 
-function requirementTwo(payTo: string) {
-  return { scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) };
+function buildRequirementV2(payTo: string) {
+  return { scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...buildCommonTerms(payTo) };
 }
 
 /** The payment requirement of x402 version 1. */
@@ -97,12 +103,12 @@ function buildRequirementV1(resource: string, payTo: string) {
     maxAmountRequired,
     resource,
     ...DESCRIBED,
-    ...commonTerms(payTo),
+    ...buildCommonTerms(payTo),
     outputSchema: { input: { ...CALL, discoverable: true }, output: ANSWER },
   };
 }
 
-function commonTerms(payTo: string) {
+function buildCommonTerms(payTo: string) {
   return {
     asset: USDC,
     payTo,
@@ -112,23 +118,23 @@ function commonTerms(payTo: string) {
 }
 
 /** The platform wallet. */
-function payee(): string {
+function getPayee(): string {
   const wallet = getRequired("PLATFORM_WALLET_ADDRESS");
   return toChecksum(wallet) ?? wallet;
 }
 
-/** What a payment has come to, under the header names of both versions. */
-function outcome(told: object): Record<string, string> {
+/** Builds the settlement response under the header names of both versions. */
+function buildOutcomeHeaders(response: object): Record<string, string> {
   return {
-    "PAYMENT-RESPONSE": encode({ ...told, network: NETWORK_V2 }),
-    "X-PAYMENT-RESPONSE": encode({ ...told, network: NETWORK }),
+    "PAYMENT-RESPONSE": encode({ ...response, network: NETWORK_V2 }),
+    "X-PAYMENT-RESPONSE": encode({ ...response, network: NETWORK }),
     "Cache-Control": "no-store",
   };
 }
 
-/** The headers of an answer whose payment was made. */
+/** Builds the receipt headers of a payment that was made. */
 export function buildPaidHeaders({ txHash: transaction, payer }: { txHash: string; payer: string }) {
-  return outcome({ success: true, transaction, payer });
+  return buildOutcomeHeaders({ success: true, transaction, payer });
 }
 
 /** Standard base64 with padding, which clients check. All texts are ASCII. */
@@ -156,7 +162,7 @@ const termFields = {
 };
 
 const EXAMPLE_RESOURCE = `https://example.convex.site${PAID_PATH}`;
-// What is for catalogues looks like a schema to linters of the document.
+// Linters of the OpenAPI document take the catalogue's part for a schema.
 const { outputSchema: _, ...exampleRequirement } = buildRequirementV1(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS);
 const termsExample = {
   error: UNPAID,
@@ -164,7 +170,7 @@ const termsExample = {
   accepts: [exampleRequirement],
 };
 
-/** Headers of every answer to a proof that was checked. */
+/** Headers of every answer to a verified proof. */
 export const RECEIPT_HEADERS = {
   "Cache-Control": "no-store",
   "X-Payment-Response": "The payment's outcome in the form of x402 version 1, in base64.",
@@ -174,13 +180,13 @@ export const RECEIPT_HEADERS = {
 /** The 402 and the 404 of GET and POST, for the API document. */
 export const NOTHING_TO_SELL = "No source knows the token, and the payment is not used.";
 export const PAYMENT_REQUIRED = {
-  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET.",
+  when: "No proof was sent, or it buys nothing: `reason` says why. If `error` names an unknown token or a malformed body, correct the request before you pay. A GET is always answered with it.",
   body: z.object(termFields),
   headers: {
     "Payment-Required":
       "The payment requirements in the form of x402 version 2, in base64, with the extension bazaar.",
     ...RECEIPT_HEADERS,
-    "Retry-After": "Seconds; if time alone can make the proof valid.",
+    "Retry-After": "Seconds. Sent where the proof may become valid by itself.",
   },
   example: termsExample,
 };

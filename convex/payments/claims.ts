@@ -18,7 +18,7 @@ import {
   findClaimByPayment,
   queryClaims,
   joinClaim,
-  owedTo,
+  findOwedClaim,
   toPaymentKey,
   startSettling,
   startWriting,
@@ -33,95 +33,95 @@ import {
 } from "./tables";
 import { ALREADY_USED, buildRefusal, vRefusal, type Refusal } from "./terms";
 
-/** A proof becomes a claim: the one transaction that decides, after the chain was asked. `states.md` draws what follows. */
+/** Turns a verified proof into a claim, in one transaction. `states.md` shows what follows. */
 
-/** How many payments of one payer are executed at the same time: their money may leave in between. */
+/** Signed payments of one payer in execution at a time: the balance may leave between them. */
 const MAX_UNDER_WAY = 10;
 
-/** What the chain says of a proof. */
+/** The result of a look-up on the chain. */
 const vSeen = v.union(
   v.object({
     kind: v.literal("transfers"),
-    /** A transaction's transfers; `authorization`: the nonce of the signed payment (EIP-3009) that it executed. */
+    /** Transfers of a transaction; `authorization`: the nonce of the signed payment (EIP-3009) behind the transfer. */
     candidates: v.array(v.object({ ...vUsdcTransfer.fields, authorization: v.optional(v.string()) })),
-    /** Whether their payers have signed the proof. */
+    /** Whether the payers of these have signed the proof. */
     proven: v.boolean(),
   }),
-  /** An authorization that nobody has used yet, and its payer's balance: digits, USDC's smallest unit. */
+  /** An unused authorization; `balance`: its payer's, in digits of USDC's smallest unit. */
   v.object({ kind: v.literal("unused"), balance: v.string() }),
 );
 export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
 
 const vClaimed = v.union(vTicket, vRefusal);
 export type Claimed = Infer<typeof vClaimed>;
-/** The chain is being asked about the proof, by work that its earlier caller has left behind. */
+/** A look-up that an earlier caller has left behind is still running. */
 const vLooking = v.object({ kind: v.literal("looking") });
 
-export const vGiven = {
+export const vPurchase = {
   proof: vPaymentProof,
   order: vReportOrder,
   /** `proofs.hashPresented`. */
   shown: v.string(),
-  /** The order's `userId` as its caller names it, which the payer has signed. */
+  /** The `userId` as sent, before aliases are resolved: the payer has signed this one. */
   named: v.optional(v.string()),
   /** The hash of the caller's key. */
   keyHash: v.optional(v.string()),
 };
-export type Given = ObjectType<typeof vGiven>;
+export type Purchase = ObjectType<typeof vPurchase>;
 
-/** Joins the claim that a proof has made for this order before, whatever the chain says now; `null` if there is none. */
+/** Joins the claim of an earlier request with the same proof and order, without asking the chain; `null` if there is none. */
 export const joinExistingClaim = internalMutation({
-  args: vGiven,
+  args: vPurchase,
   returns: v.union(vClaimed, vLooking, v.null()),
   handler: async (ctx, given): Promise<Claimed | Infer<typeof vLooking> | null> =>
     (await findJoinedClaim(ctx, given)) ??
     ((await findWork(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
 });
 
-/** Has a proof looked up by work that outlives its caller; it claims what the chain shows. */
-export const beginLook = defineMutation(vGiven, async (ctx, given) => {
+/** Enqueues a look-up that outlives its caller, and claims the payment it finds. */
+export const beginLook = defineMutation(vPurchase, async (ctx, given) => {
   const subject = lookSubject(given);
   if ((await findJoinedClaim(ctx, given)) !== null || (await findWork(ctx, subject)) !== null) return;
   await enqueueWork(ctx, internal.payments.settlement.lookUpProof, given, { subject, attempts: 1 });
 });
 
-function lookSubject({ proof, shown }: Given): string {
+function lookSubject({ proof, shown }: Purchase): string {
   return `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
 }
 
-/** Whether a payer has a claim for the same order: then a new proof of theirs joins it. */
+/** Whether a payer has an open claim for this order: a new proof then joins it. */
 export const isOwed = internalQuery({
   args: { payer: v.string(), order: vReportOrder },
   returns: v.boolean(),
-  handler: async (ctx, { payer, order }) => (await owedTo(ctx, payer, order)) !== null,
+  handler: async (ctx, { payer, order }) => (await findOwedClaim(ctx, payer, order)) !== null,
 });
 
-/** Joins a payer's good authorization to their claim for the same order. @returns `null` if there is none by now. */
+/** Joins a verified authorization to the payer's open claim for the same order. @returns `null` if there is none by now. */
 export const joinOwed = internalMutation({
-  args: { ...vGiven, authorization: vPaymentAuthorization },
+  args: { ...vPurchase, authorization: vPaymentAuthorization },
   returns: v.union(vClaimed, v.null()),
   handler: async (ctx, { authorization, ...given }): Promise<Claimed | null> =>
     (await findJoinedClaim(ctx, given)) ?? joinEarlierClaim(ctx, given, authorization),
 });
 
 /**
- * A payer's good authorization joins their earlier claim for the same order, and is not executed: a client that got no
- * answer signs anew. Its nonce has a row for ever.
+ * Joins an authorization to the payer's earlier claim for the same order, without executing it: a client that got no
+ * answer signs anew. The row keeps the nonce for ever.
  */
 async function joinEarlierClaim(
   ctx: MutationCtx,
-  { order, shown }: Given,
+  { order, shown }: Purchase,
   authorization: PaymentAuthorization,
 ): Promise<Claimed | null> {
   const [key, payer] = [toPaymentKey(authorization), authorization.from];
-  const owed = await owedTo(ctx, payer, order);
+  const owed = await findOwedClaim(ctx, payer, order);
   if (owed === null) return null;
   const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
   await putClaim(ctx, { ...made, state: "joined" });
   return joinClaim(ctx, owed);
 }
 
-/** Writes a signed payment's claim, over the one that was refused. */
+/** Writes the claim of a signed payment; a refused claim of the same payment is replaced. */
 async function putClaim(
   ctx: MutationCtx,
   claim: WithoutSystemFields<Doc<"paymentClaims">> & { authorization: PaymentAuthorization },
@@ -134,11 +134,11 @@ async function putClaim(
 
 /**
  * Joins a proof's claim, or makes it.
- * @param args.seen What the chain says of the proof.
+ * @param args.seen The result of the look-up on the chain.
  * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
 export const claimPayment = internalMutation({
-  args: { ...vGiven, seen: vSeen },
+  args: { ...vPurchase, seen: vSeen },
   returns: vClaimed,
   handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
     const found = await findJoinedClaim(ctx, given);
@@ -154,12 +154,12 @@ export const claimPayment = internalMutation({
 
 async function findJoinedClaim(
   ctx: MutationCtx,
-  { proof, order, shown, keyHash }: Given,
+  { proof, order, shown, keyHash }: Purchase,
 ): Promise<Claimed | null> {
   if (proof.kind === "authorization") {
     const row = await findClaimByPayment(ctx, proof.authorization);
     const claim = row?.joins === undefined ? row : await requireClaim(ctx, row.joins);
-    // Nothing was moved: the proof, and what has joined it, may be shown again.
+    // A refused payment has moved nothing: it, and payments that have joined it, may be presented again.
     if (row === null || claim === null || claim.state === "refused") return null;
     return row.shown === shown ? joinClaim(ctx, claim) : ALREADY_USED;
   }
@@ -168,17 +168,17 @@ async function findJoinedClaim(
   const row = rows.find((one) => one.authorization === undefined && one.shown === shown);
   if (row === undefined) return null;
   const by = { userId: order.userId, keyHash };
-  const bare = proof.signature === undefined ? await refusalOfBare(ctx, row.payer, by) : null;
+  const bare = proof.signature === undefined ? await checkBareHash(ctx, row.payer, by) : null;
   return bare ?? joinClaim(ctx, row);
 }
 
 /**
- * Claims one of a transaction's transfers for an order: the first that has bought no report yet. One that was credited
- * as a deposit is paid out of these credits.
+ * Claims the first transfer of a transaction that has bought no report yet. For a transfer that was credited as a deposit,
+ * the price is taken from these credits.
  */
 async function claimTransfer(
   ctx: MutationCtx,
-  { order, shown, keyHash }: Given,
+  { order, shown, keyHash }: Purchase,
   { candidates, proven }: SeenTransfers,
 ): Promise<Claimed> {
   let refused: Refusal = ALREADY_USED;
@@ -186,7 +186,7 @@ async function claimTransfer(
   for (const { authorization, ...transfer } of candidates) {
     const { from: payer, txHash } = transfer;
     if (await isOfClaim(ctx, payer, authorization)) continue;
-    const bare = proven ? null : await refusalOfBare(ctx, payer, { userId, keyHash });
+    const bare = proven ? null : await checkBareHash(ctx, payer, { userId, keyHash });
     if (bare !== null) refused = bare;
     const key = `log:${transferKey(transfer)}`;
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
@@ -198,10 +198,10 @@ async function claimTransfer(
   return refused;
 }
 
-/** Claims an unused authorization, and has it executed. */
+/** Claims an unused authorization, and enqueues its settlement. */
 async function claimSigned(
   ctx: MutationCtx,
-  { order, shown }: Given,
+  { order, shown }: Purchase,
   authorization: PaymentAuthorization,
   balance: bigint,
 ): Promise<Claimed> {
@@ -209,7 +209,7 @@ async function claimSigned(
   if (!(await wouldHave(ctx, "failedPayment", payer))) return FAILED;
   const underWay = await queryClaims(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
-  // Each was tried against the whole balance, and the relayer would pay for those that fail.
+  // Each was simulated against the whole balance, and the relayer pays the gas of those that fail.
   if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > balance) {
     throw new AppError(
       "rate_limited",
@@ -228,14 +228,14 @@ const FAILED = buildRefusal(
   "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
 
-/** Whether a transfer executed a signed payment that has a claim of its own: it is that claim's alone. */
+/** Whether a transfer belongs to the claim of a signed payment: its hash is public, so it proves nothing. */
 async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
   const row = nonce === undefined ? null : await findClaimByPayment(ctx, { from, nonce });
   return row !== null && row.state !== "refused" && row.state !== "joined";
 }
 
-/** Why a transaction's hash without its payer's signature buys nothing for this order; `null` if it may. */
-async function refusalOfBare(
+/** Checks a hash without its payer's signature; `null` if it may buy this order. */
+async function checkBareHash(
   ctx: QueryCtx,
   payer: string,
   { userId, keyHash }: { userId?: string | undefined; keyHash?: string | undefined },

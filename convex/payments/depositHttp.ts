@@ -11,7 +11,7 @@ import { deadlines } from "../platform/outside/deadlines";
 import { isEqualBytes, hmacSha256 } from "../lib/crypto";
 import { raceDeadline } from "../lib/time";
 
-/** Named transactions that the answer goes into. */
+/** Transactions of a webhook that the answer covers. */
 const MOST_NAMED = 100;
 
 const hash = z
@@ -20,7 +20,7 @@ const hash = z
   .regex(/^0[xX][0-9a-fA-F]{64}$/, "must be a transaction hash: 0x and 64 hex digits")
   .toLowerCase();
 
-/** Any provider's payload: it only says that there is something to read, and which transactions to answer about. */
+/** Any provider's payload: a hint to read the chain, and the transactions that the answer covers. */
 const payload = z.looseObject({ txHash: hash.optional() }).transform((body) => {
   const txHashes = JSON.stringify(body)
     .toLowerCase()
@@ -31,10 +31,9 @@ const payload = z.looseObject({ txHash: hash.optional() }).transform((body) => {
 const deposit: MountedEndpoint = defineEndpoint({
   methods: ["POST"],
   path: "/indexer/deposit",
-  summary:
-    "Webhook of a chain indexer: has the USDC transfers to the platform wallet read from the chain now.",
+  summary: "Webhook for chain indexers: reads the USDC transfers to the platform wallet from the chain now.",
   description:
-    "The service reads these transfers from the chain every minute anyway; a webhook makes it read at once. Nothing in the payload is believed, so every provider's form is taken. The answer goes into the first 100 transaction hashes in it, as far as they are known after 3 seconds. `pending` is the plain form's `txHash` while it is not known.",
+    "The service reads these transfers from the chain every minute; a webhook makes it read at once. The payload is never trusted, so any provider's form is accepted. The answer covers the first 100 transaction hashes in it, as far as they are known after 3 seconds. `pending` has the `txHash` of the plain form while it is unknown.",
   needs: ["PLATFORM_WALLET_ADDRESS"],
   limit: "deposit",
   errors: { unauthorized: "A webhook secret is configured, and the signature is missing or wrong." },
@@ -72,7 +71,7 @@ const deposit: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** What a reading leaves out that failed, or was cut with the answer, the next minute's reads. */
+/** Reads deposits now. The next minute's reading resumes one that failed or was cut off with the answer. */
 async function readNow(ctx: ActionCtx): Promise<void> {
   try {
     const { readDeposits } = await import("./depositReader");
@@ -91,7 +90,11 @@ function requireSignature(headers: Headers, body: string): void {
     const given = headers.get(name)?.trim().toLowerCase() ?? "";
     return /^[0-9a-f]{64}$/.test(given) && isEqualBytes(mac, hexToBytes(given));
   });
-  if (!isSigned) throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
+  if (!isSigned)
+    throw new AppError(
+      "unauthorized",
+      "The webhook signature is missing or wrong: send the hex HMAC-SHA256 of the raw body under DEPOSIT_WEBHOOK_SECRET in X-Webhook-Signature",
+    );
 }
 
 export const depositEndpoints: MountedEndpoint[] = [deposit];

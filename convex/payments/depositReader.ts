@@ -8,18 +8,18 @@ import { readFreshHead, readTransfersTo } from "../providers/chain/blocks";
 import { parseStoredAddress } from "../wallets/model";
 import { vDepositReading, type DepositReading } from "./tables";
 
-/** Reads the transfers to the platform wallet from the chain, in confirmed blocks. */
+/** Reads transfers to the platform wallet from confirmed blocks. */
 
-/** Transfers that one transaction stores: each costs about ten of its 4,096 reads. */
+/** Transfers per transaction: each costs about ten of its 4,096 reads. */
 const TOGETHER = 100;
-/** Blocks that are read again each hour: a lagging node may have hidden their logs. About an hour of them. */
+/** Blocks that are read again each hour, about an hour's: a lagging node may have hidden their logs. */
 const AGAIN_BLOCKS = 2_000;
-/** Blocks without a deposit after which the cursor moves all the same; about ten minutes. */
+/** Blocks without a deposit after which the cursor is stored, about ten minutes. */
 const UNSTORED_BLOCKS = 300;
 
 /**
  * Reads from the cursor to the newest confirmed block. A fresh deployment begins at `DEPOSITS_FROM_BLOCK`, or with the
- * next block: what was sent before is not credited.
+ * next block: earlier transfers are not credited.
  * @throws AppError `upstream`
  */
 export const readDeposits = withUsage(
@@ -28,7 +28,7 @@ export const readDeposits = withUsage(
     const last = Math.max(0, head - Number(getSetting("CONFIRMATIONS")) + 1);
     const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advanceDeposits>, "wallet">) =>
       ctx.runMutation(internal.payments.deposits.advanceDeposits, { wallet, ...read });
-    // Above the chain itself, no lagging node but a false head has moved it: what it jumped over is read now.
+    // A cursor above the head was moved by a false head, not by a lagging node: the skipped blocks are read again.
     const again = isDue || (cursor !== null && cursor.block > head);
     let stored: number;
     if (cursor === null) {
@@ -37,7 +37,7 @@ export const readDeposits = withUsage(
       await store({ from: null, to: stored, transfers: [] });
     } else {
       if (cursor.block > last)
-        await ctx.runMutation(internal.payments.deposits.setBack, { wallet, to: last });
+        await ctx.runMutation(internal.payments.deposits.setCursorBack, { wallet, to: last });
       const reached = Math.min(cursor.block, last);
       stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
     }
@@ -48,7 +48,7 @@ export const readDeposits = withUsage(
           return { txHash, position, logIndex, from, amount: amount.toString() };
         });
       if (transfers.length === 0 && to - stored < UNSTORED_BLOCKS) continue;
-      // The cursor moves with the last page: pages are stored once, whoever reads them again.
+      // The cursor moves with the last page; storing a page again changes nothing.
       for (let start = 0; start === 0 || start < transfers.length; start += TOGETHER) {
         const page = transfers.slice(start, start + TOGETHER);
         const isLast = start + TOGETHER >= transfers.length;

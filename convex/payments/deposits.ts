@@ -17,31 +17,30 @@ import { vRead, vDepositReading, type DepositReading, type UsdcTransfer } from "
 import { PRICE } from "./terms";
 
 /**
- * USDC transfers to the platform wallet, one row each, stored as the chain shows them. What one buys, it buys once: a
- * report, and credits of its sender's user for the rest. A cursor per platform wallet says up to which block they are
- * stored; `depositReader` moves it.
+ * USDC transfers to the platform wallet, one row each. A transfer buys at most one report, and credits for the rest, once.
+ * A cursor per platform wallet has the last stored block; `depositReader` moves it.
  */
 
-/** A platform wallet that was replaced goes on being read for a day after its last hourly reread. */
+/** A former platform wallet is read for a day after its last hourly reread. */
 const FORMER_MS = DAY + HOUR;
-/** Rows of platform wallets that were ever configured. */
+/** Limit of platform wallets that are read. */
 const WALLETS = 20;
 /** Deposits that one transaction credits. */
 const TOGETHER = 50;
-/** Deposits of one transaction that an answer lists. */
+/** Deposits of one transaction that a webhook's answer lists. */
 const MOST_LISTED = 200;
 
 const UNMATCHED = "unmatched: it is credited once its sending address is linked";
 
-/** Starts a reading, every minute. Two at once change nothing twice; what a lost one has left out, the next one reads. */
+/** Starts a reading, every minute. Concurrent readings are idempotent, and the next one resumes a lost one. */
 export async function beginReading(ctx: MutationCtx): Promise<void> {
   if (!isSet("PLATFORM_WALLET_ADDRESS")) return;
-  const wallet = platformWallet();
+  const wallet = getPlatformWallet();
   const now = Date.now();
   const rows = await ctx.db.query("depositCursors").withIndex("by_wallet").take(WALLETS);
   const row = rows.find((one) => one.wallet === wallet) ?? null;
   const again = row !== null && row.rereadAt < now - HOUR;
-  // What was on its way to the wallet that was configured before is its sender's all the same.
+  // Deposits on their way to a former wallet are credited, too.
   const former = rows.filter((one) => one.wallet !== wallet && one.rereadAt > now - FORMER_MS);
   const chainWorks = await isWorking(ctx, "chain");
   for (const reading of [
@@ -54,26 +53,29 @@ export async function beginReading(ctx: MutationCtx): Promise<void> {
     });
 }
 
-/** Where a reading goes on. */
+/** The next reading of the configured wallet. */
 export const getReading = internalQuery({
   args: {},
   returns: vDepositReading,
   handler: async (ctx): Promise<DepositReading> =>
-    buildReading(platformWallet(), await findCursor(ctx, platformWallet())),
+    buildReading(getPlatformWallet(), await findCursor(ctx, getPlatformWallet())),
 });
 
 function buildReading(wallet: string, row: Doc<"depositCursors"> | null, again = false): DepositReading {
   return { wallet, cursor: row && { start: row.start, block: row.block }, again };
 }
 
-/** Sets a cursor back that has run ahead of the chain: a node had told a head that there was not. */
-export const setBack = defineMutation({ wallet: v.string(), to: v.number() }, async (ctx, { wallet, to }) => {
-  const row = await findCursor(ctx, wallet);
-  if (row === null || row.block <= to) return;
-  await ctx.db.patch("depositCursors", row._id, { block: to, start: Math.min(row.start, to) });
-});
+/** Sets back a cursor that a node's false head has moved ahead of the chain. */
+export const setCursorBack = defineMutation(
+  { wallet: v.string(), to: v.number() },
+  async (ctx, { wallet, to }) => {
+    const row = await findCursor(ctx, wallet);
+    if (row === null || row.block <= to) return;
+    await ctx.db.patch("depositCursors", row._id, { block: to, start: Math.min(row.start, to) });
+  },
+);
 
-/** The newest blocks were read again, to the last one: a reading that failed is made again in a minute. */
+/** Records a complete reread of the newest blocks; a failed one is repeated in a minute. */
 export const storeReread = defineMutation({ wallet: v.string() }, async (ctx, { wallet }) => {
   const row = await findCursor(ctx, wallet);
   if (row !== null) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
@@ -81,7 +83,7 @@ export const storeReread = defineMutation({ wallet: v.string() }, async (ctx, { 
 
 /**
  * Stores the transfers of blocks, and moves the cursor to `to`.
- * @param from The last block before them; a reading that would leave blocks out changes nothing.
+ * @param from The last block before them. A reading that would skip blocks changes nothing.
  */
 export const advanceDeposits = internalMutation({
   args: {
@@ -103,9 +105,9 @@ export const advanceDeposits = internalMutation({
   },
 });
 
-/** Stores a transfer as a block shows it; a report may have bought with it before. */
+/** Stores a transfer from a block. Its row may exist already, because it has bought a report. */
 async function takeTransfer(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> {
-  const earlier = await transferAt(ctx, read);
+  const earlier = await findTransfer(ctx, read);
   if (earlier?.state !== undefined) return;
   const state = "unmatched" as const;
   const id = earlier?._id ?? (await ctx.db.insert("transfers", { ...read, state }));
@@ -115,8 +117,8 @@ async function takeTransfer(ctx: MutationCtx, read: Infer<typeof vRead>): Promis
 }
 
 /**
- * Credits an unmatched transfer if its sender has a user by now: what no report has used of it. While a signed payment
- * of its sender is being executed, the transfer may be that payment: it waits for the claim's end.
+ * Credits an unmatched transfer, less the price of a report it has bought, if its sender has a user by now. While a signed
+ * payment of its sender is being settled, the transfer may be that payment: it waits for the claim's end.
  */
 async function match(ctx: MutationCtx, row: Row): Promise<void> {
   if ((await queryClaims(ctx, row.from, "settling").first()) !== null) return;
@@ -131,11 +133,11 @@ async function match(ctx: MutationCtx, row: Row): Promise<void> {
   await ctx.db.patch("transfers", row._id, { state: "credited", userId, credits });
 }
 
-/** Credits what an address has sent before it was linked, or while a signed payment of it was being executed. */
+/** Credits the held transfers of an address: sent before it was linked, or during a settlement. */
 export const creditAddress = defineMutation({ address: v.string() }, async (ctx, { address }) => {
   const rows = await queryUnmatched(ctx, address.toLowerCase()).take(TOGETHER);
   for (const row of rows) await match(ctx, row);
-  // The next page only if this one has moved: those left have no user.
+  // The next page only if this one was credited: otherwise the sender has no user.
   const [left] = await queryUnmatched(ctx, address.toLowerCase()).take(1);
   if (rows.length === TOGETHER && left?._id !== rows[0]?._id)
     await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
@@ -145,7 +147,7 @@ function queryUnmatched(ctx: QueryCtx, from: string) {
   return queryByBoth(ctx.db.query("transfers"), "from", from, "state", "unmatched");
 }
 
-/** What is known of the transactions that a webhook names. */
+/** Finds the stored transfers of the transactions in a webhook. */
 export const findKnownTransactions = internalQuery({
   args: { named: v.array(v.string()) },
   returns: v.object({
@@ -176,7 +178,7 @@ export const findKnownTransactions = internalQuery({
   },
 });
 
-function platformWallet(): string {
+function getPlatformWallet(): string {
   return getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase();
 }
 
@@ -187,7 +189,7 @@ function findCursor(ctx: QueryCtx, wallet: string): Promise<Doc<"depositCursors"
 type Place = Pick<UsdcTransfer, "txHash" | "position">;
 type Row = Doc<"transfers">;
 
-/** The key of a transfer: `0x…:3`. */
+/** Builds the key of a transfer: `0x…:3`. */
 export function transferKey({ txHash, position }: Place): string {
   return `${txHash}:${position}`;
 }
@@ -197,16 +199,16 @@ function depositKey(transfer: Place): string {
   return `deposit:${transferKey(transfer)}`;
 }
 
-async function transferAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Row | null> {
+async function findTransfer(ctx: QueryCtx, { txHash, position }: Place): Promise<Row | null> {
   return queryByBoth(ctx.db.query("transfers"), "txHash", txHash, "position", position).unique();
 }
 
 type Buyer = { userId?: string | undefined; keyHash?: string | undefined; proven: boolean };
 
 /**
- * Buys a report with a transfer, if it can: it has bought nothing yet, or credits, of which the price is taken now.
- * @param by Another user's credits buy nothing, and nor does an owner's id alone, unless the payer has signed.
- * @returns Whether it has bought it.
+ * Buys a report with a transfer that has bought none. If it was credited, the price is taken from these credits.
+ * @param by The buyer: the credited user with their credential, or the payer by signature (`proven`).
+ * @returns Whether the report was bought.
  * @throws AppError `unauthorized`, `forbidden` for a key that is wrong.
  */
 export async function buyReport(
@@ -215,7 +217,7 @@ export async function buyReport(
   claimKey: string,
   by: Buyer,
 ): Promise<boolean> {
-  const row = await transferAt(ctx, transfer);
+  const row = await findTransfer(ctx, transfer);
   if (row?.claimKey !== undefined) return false;
   if (row?.state === "credited" && !(await payInCredits(ctx, row, by))) return false;
   if (row === null) await ctx.db.insert("transfers", { ...transfer, claimKey });
@@ -224,7 +226,7 @@ export async function buyReport(
 }
 
 async function payInCredits(ctx: MutationCtx, row: Row, by: Buyer): Promise<boolean> {
-  // The ledger has the user, even if the row was made anonymous.
+  // The ledger has the user, even after the row was anonymised.
   const userId = await findDepositor(ctx, depositKey(row));
   if (userId === null) return false;
   if (!by.proven && !(userId === by.userId && (await isIdentified(ctx, userId, by.keyHash)))) return false;

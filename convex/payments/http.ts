@@ -10,27 +10,27 @@ import { resultExample, resultFields, toPublicResult } from "../research/views";
 import { NOTHING_TO_SELL, buildPaymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADERS } from "./challenge";
 import { PAID_PATH } from "./terms";
 
-/** Only imported for purchases. */
+/** Loaded on demand: only purchases need it. */
 const proofs = () => import("./proofs");
 
 const input = z.strictObject({ userId: optionalUnlessBlank(userId), token: optionalToken });
 
-/** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
+/** Checks the body of an unpaid request before the caller pays. @returns The problem; `null` if a payment would buy a report. */
 async function findInputProblem(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, parseBodyInput(body));
     if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
-    // It loads the sources.
+    // Loaded on demand: it loads the price sources.
     const { getListing, unknownTokenMessage } = await import("../market/listing");
-    // Who looks at many tokens, and pays for none, is not told whether there is one.
+    // Beyond the limit of unpaid look-ups the token stays unchecked: invented tokens would use up the exchange's rate limit.
     const { kind, symbol } = await getListing(ctx, token, caller, "unpaid");
     return kind === "unknown" ? unknownTokenMessage(symbol) : null;
   } catch (error) {
     const failure = getErrorData(error);
-    // The second: the id's owner has replaced it.
+    // `not_found`: the owner of the userId has replaced it.
     if (failure?.code !== "invalid_request" && failure?.code !== "not_found") throw error;
-    return `${failure.message}: a payment would buy nothing, and stay unspent`;
+    return `${failure.message}: correct this before you pay, because a payment would buy nothing`;
   }
 }
 
@@ -39,7 +39,7 @@ const report: MountedEndpoint = defineEndpoint({
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. At least 1.00 USDC is verified on chain and buys one report; what is beyond the price is credited to its sender as a deposit. The same proof with the same body joins the work under way, and yields the report after a failure (502) or a wait without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` has at least 400 words, and every figure a fact among `sources`.",
+    "A request without a payment gets a 402 with the terms, whatever its body. A payment of at least 1.00 USDC is verified on chain and buys one report; the amount above the price is credited to its sender as a deposit. After a 502 or a timeout, send the same proof with the same body: it joins the running work and is not charged again. An unlisted field is a 400 and leaves the proof unspent. `result` has at least 400 words, and each figure in it cites a fact in `sources`.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "order",
   headers: {
@@ -50,11 +50,12 @@ const report: MountedEndpoint = defineEndpoint({
   answerHeaders: RECEIPT_HEADERS,
   errors: {
     not_found: NOTHING_TO_SELL,
-    unauthorized: "The key is not valid.",
+    unauthorized: "The API key is invalid.",
     payment_required: PAYMENT_REQUIRED,
-    paused: "The LLM gateway does not answer at this moment: a payment that was only signed is not executed.",
+    paused:
+      "The LLM gateway is down: the signed payment was not executed. Send the same proof again after Retry-After.",
     upstream: {
-      when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
+      when: "The chain, the payment facilitator or the LLM gateway failed, or the report is not finished yet. The payment is kept: send the same proof again.",
       headers: RECEIPT_HEADERS,
     },
     internal: {
@@ -67,7 +68,7 @@ const report: MountedEndpoint = defineEndpoint({
     output: { success: true, result: resultExample, token: "BTC" },
   },
   guard: async (headers, body, asker) => {
-    // Nothing is sold that cannot be made.
+    // No sale without a payee and a model that can write the report.
     getRequired("PLATFORM_WALLET_ADDRESS");
     getRequired("LLM_GATEWAY_API_KEY");
     if ((await proofs()).getProofHeader(headers) !== null) return;
@@ -101,12 +102,12 @@ const report: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** Claims and starts nothing. */
+/** The terms alone: a GET never checks or claims a proof. */
 const terms: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: PAID_PATH,
-  summary: "What a paid report costs and how it is paid: always 402.",
-  description: "The answer to a POST without a payment, whatever else is sent. Only a POST checks proofs.",
+  summary: "The price and payment terms of a report: always 402.",
+  description: "The same answer as a POST without a payment. Proofs are checked by POST alone.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   errors: { payment_required: PAYMENT_REQUIRED },
   example: { input: {}, output: {} },
@@ -115,7 +116,7 @@ const terms: MountedEndpoint = defineEndpoint({
   handler: async (_ctx, _input, { headers }) => {
     const isPaid = (await proofs()).getProofHeader(headers) !== null;
     throw buildPaymentRequired(
-      isPaid ? { error: "Send this payment with POST: a GET only tells the terms" } : undefined,
+      isPaid ? { error: "Send this payment with POST: a GET only returns the terms" } : undefined,
     );
   },
 });

@@ -18,19 +18,19 @@ import {
 import type { ReportOrder } from "./tables";
 import { ALREADY_USED, type Refusal } from "./terms";
 
-/** Claims of payments, as steps of their callers' mutations. `states.md` draws them. */
+/** Payment claims, as steps of their callers' mutations (`states.md`). */
 
 /**
- * How long after its first complete answer a report is given again for the same proof and order. The chain tells
- * everybody an executed payment's proof, but no stranger the `userId` of an order.
+ * How long a delivered report is repeated for the same proof and order. The chain publishes the proof of a settled
+ * payment, but not the order's `userId`.
  */
 const REPLAY_MS = HOUR;
 const REPLAY_UNNAMED_MS = 10 * MINUTE;
-/** A report that fails is tried again so often, and so long; and after such a pause, while the gateway does not answer. */
+/** Attempts at writing a report, the time for them, and the pause between looks at a gateway that is down. */
 const ATTEMPTS = 8;
 const OWED_MS = DAY;
 export const OUTAGE_PAUSE_MS = 5 * MINUTE;
-/** A payer's newest claims among which an owed report is looked for. */
+/** The newest claims of a payer that are searched for an owed report. */
 const SEARCHED = 20;
 
 type Row = Doc<"paymentClaims">;
@@ -43,7 +43,7 @@ export type ClaimWork = ObjectType<typeof vClaimWork>;
 export const vTicket = v.object({
   kind: v.literal("claim"),
   claimId: v.id("paymentClaims"),
-  /** As in the claim's row. */
+  /** The claim's `shown`. */
   shown: v.string(),
 });
 export type ClaimTicket = Infer<typeof vTicket>;
@@ -54,7 +54,7 @@ export async function requireClaim(ctx: QueryCtx, claimId: Id<"paymentClaims">):
   return row;
 }
 
-/** The claim of an attempt; `null` if the attempt was overtaken. */
+/** The claim of a work attempt; `null` if the attempt was superseded. */
 export async function findClaimInState(
   ctx: QueryCtx,
   { claimId, job }: ClaimWork,
@@ -81,8 +81,8 @@ export function queryClaims(ctx: QueryCtx, payer: string, state: Row["state"]) {
   return queryByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
-/** A payer's claim for the same order, settled or on its way, whose report nobody has had yet; `null` if there is none. */
-export async function owedTo(
+/** The payer's claim for the same order, settled or settling, whose report was never delivered; `null` if there is none. */
+export async function findOwedClaim(
   ctx: QueryCtx,
   payer: string,
   { focus, userId }: ReportOrder,
@@ -96,7 +96,7 @@ export async function owedTo(
   return null;
 }
 
-/** Joins a claim by its own proof and order: waits for its running work, or begins its next step. */
+/** Joins a claim: its running work goes on, failed work runs now, and missing work is enqueued. */
 export async function joinClaim(ctx: MutationCtx, row: Row): Promise<ClaimTicket | Refusal> {
   const { _id: claimId, shown, answeredAt = Infinity, order } = row;
   const ticket = { kind: "claim" as const, claimId, shown };
@@ -106,13 +106,13 @@ export async function joinClaim(ctx: MutationCtx, row: Row): Promise<ClaimTicket
   }
   const work = await findWork(ctx, claimId);
   if (work === null) await (row.state === "settling" ? startSettling(ctx, claimId) : startWriting(ctx, row));
-  // Failed work is tried again at once, because somebody waits for it.
+  // A caller is waiting.
   else await runWorkNow(ctx, work);
   if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", claimId, { trouble: undefined });
   return ticket;
 }
 
-/** Has a signed payment executed, until the chain has decided. */
+/** Enqueues the settlement of a signed payment. */
 export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims">): Promise<void> {
   const onFailure = buildFailureHandler(internal.payments.progress.storeFailure, { claimId });
   await enqueueWork(
@@ -123,7 +123,7 @@ export async function startSettling(ctx: MutationCtx, claimId: Id<"paymentClaims
   );
 }
 
-/** Has the report of a paid claim written: it stays paid until there is one. */
+/** Enqueues the report of a paid claim. */
 export async function startWriting(
   ctx: MutationCtx,
   { _id: claimId, payer, order }: Pick<Row, "_id" | "payer" | "order">,
@@ -132,11 +132,11 @@ export async function startWriting(
   const onFailure = buildFailureHandler(internal.payments.progress.storeFailure, { claimId });
   const task = { claimId, focus: order.focus };
   const place = { queue: "models", rank: "paid", onFailure } as const;
-  await enqueueWork(ctx, internal.payments.settlement.write, task, { ...terms, ...place });
+  await enqueueWork(ctx, internal.payments.settlement.writeReport, task, { ...terms, ...place });
   await releaseDeposits(ctx, payer);
 }
 
-/** Ends a claim whose payment has moved nothing, and moves nothing any more. */
+/** Refuses a claim: its payment has moved nothing, and never will. */
 export async function refuseClaim(
   ctx: MutationCtx,
   { job }: Pick<ClaimWork, "job">,
@@ -149,7 +149,7 @@ export async function refuseClaim(
   await releaseDeposits(ctx, payer);
 }
 
-/** A claim has taken its transfer, or has ended: its payer's deposits are matched again, less what it took. */
+/** Matches a payer's held deposits again once a claim has taken its transfer, or was refused. */
 async function releaseDeposits(ctx: MutationCtx, payer: string): Promise<void> {
   const waiting = await queryByBoth(ctx.db.query("transfers"), "from", payer, "state", "unmatched").first();
   if (waiting === null) return;

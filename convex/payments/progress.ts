@@ -15,10 +15,10 @@ import {
   startWriting,
   vClaimWork,
 } from "./model";
-import { vPaymentAuthorization, vUsdcTransfer, vTrouble } from "./tables";
+import { vClaimRow, vPaymentAuthorization, vUsdcTransfer } from "./tables";
 import { ALREADY_USED, vRefusal } from "./terms";
 
-/** From a claim to its report: each function is one transaction that decides (`states.md`). The chain was asked before. */
+/** The transitions from a claim to its report (`states.md`), one transaction each. */
 
 const vSettlementTask = v.object({
   authorization: vPaymentAuthorization,
@@ -30,7 +30,7 @@ const vSettlementTask = v.object({
 });
 export type SettlementTask = Infer<typeof vSettlementTask>;
 
-/** What an attempt at settling needs to know; `null` if it was overtaken. */
+/** Reads what a settlement attempt needs; `null` if the attempt was superseded. */
 export const getTask = internalQuery({
   args: vClaimWork,
   returns: v.union(vSettlementTask, v.null()),
@@ -42,7 +42,7 @@ export const getTask = internalQuery({
   },
 });
 
-/** The order that executes a claim's payment; `null` if there is none, or the one there was has left no call on the chain. */
+/** The relayer's order for a claim; `null` if there is none, or if it failed without reaching the chain. */
 async function findSettlementOrder(
   ctx: QueryCtx,
   id: Id<"orders"> | undefined,
@@ -52,9 +52,8 @@ async function findSettlementOrder(
 }
 
 /**
- * Stores, before it happens, by whom a claim's payment is executed: by an order of the relayer, which is opened once, or by
- * a facilitator.
- * @returns `false` if the attempt was overtaken.
+ * Records who executes the payment before it is handed over: the relayer, by an order that is opened once, or a facilitator.
+ * @returns `false` if the attempt was superseded.
  */
 export const handOver = internalMutation({
   args: {
@@ -81,8 +80,8 @@ export const handOver = internalMutation({
 });
 
 /**
- * The payment is made: spends its transfer and has the report written.
- * @param transfers Those of the mined transaction that it may be.
+ * Records a settled payment: spends its transfer, and enqueues the report.
+ * @param transfers The matching transfers of the mined transaction.
  */
 export const storePaid = defineMutation(
   { ...vClaimWork, transfers: v.array(vUsdcTransfer) },
@@ -101,7 +100,7 @@ export const storePaid = defineMutation(
   },
 );
 
-/** Nothing was moved, and nothing will be: the claim is released. */
+/** Refuses a claim whose payment can never settle. */
 export const refuse = defineMutation(
   { ...vClaimWork, refused: vRefusal },
   async (ctx, { refused, ...work }) => {
@@ -121,8 +120,8 @@ export const deliverReport = defineMutation(
   },
 );
 
-/** The gateway does not answer: a report waits for it without an attempt, for a day. */
-export const putOff = defineMutation(
+/** Puts a report off while the gateway is down, for a day at most. It costs no attempt. */
+export const deferReport = defineMutation(
   { ...vClaimWork, outage: v.string() },
   async (ctx, { outage, ...work }) => {
     const row = await findClaimInState(ctx, work, "paid");
@@ -134,7 +133,7 @@ export const putOff = defineMutation(
   },
 );
 
-/** Notes that a report was given. */
+/** Records the first delivery of a report. */
 export const markAnswered = defineMutation({ claimId: v.id("paymentClaims") }, async (ctx, { claimId }) => {
   const { state, answeredAt } = await requireClaim(ctx, claimId);
   if (state === "delivered" && answeredAt === undefined)
@@ -142,8 +141,8 @@ export const markAnswered = defineMutation({ claimId: v.id("paymentClaims") }, a
 });
 
 /**
- * Stores why an attempt has failed, for its callers: the claim keeps its state, and is tried again by itself. An
- * unexpected error's message is for the operator only.
+ * Stores the failure of an attempt for its callers. The claim keeps its state, and is retried. The message of an
+ * unexpected error is for the operator alone.
  */
 export const storeFailure = defineMutation(
   { claimId: v.id("paymentClaims"), ...vFailure },
@@ -159,32 +158,9 @@ export const storeFailure = defineMutation(
 
 const UNEXPECTED = "Something went wrong: the payment is kept, send the same proof again";
 
-const vClaimStatus = v.object({
-  focus: v.string(),
-  /** The payment, once it is made. */
-  paid: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
-  refusal: v.optional(vRefusal),
-  result: v.optional(vResearchResult),
-  /** Nobody has had it yet. */
-  isFirst: v.boolean(),
-  /** The latest attempt has failed. The caller's money is safe: the same proof goes on. */
-  trouble: v.optional(vTrouble),
-});
-export type ClaimStatus = Infer<typeof vClaimStatus>;
-
-/** The state of a claim, for a caller who waits for it: it is not decided yet without a refusal, a report or a trouble. */
-export const getClaimStatus = internalQuery({
-  args: { claimId: v.id("paymentClaims"), shown: v.string() },
-  returns: vClaimStatus,
-  handler: async (ctx, { claimId, shown }): Promise<ClaimStatus> => {
-    const row = await requireClaim(ctx, claimId);
-    const { order, payer, txHash, refusal, report, trouble, state, answeredAt } = row;
-    const paid = txHash === undefined ? null : { txHash, payer };
-    const statusFields = { focus: order.focus, paid, isFirst: answeredAt === undefined };
-    // A refused payment may have been claimed for another order since.
-    if (row.shown !== shown) return { ...statusFields, paid: null, refusal: ALREADY_USED };
-    if (state === "refused" && refusal !== undefined) return { ...statusFields, refusal };
-    if (report !== undefined) return { ...statusFields, result: report.result };
-    return trouble === undefined ? statusFields : { ...statusFields, trouble };
-  },
+/** A claim, for a caller waiting for it: undecided while it has no refusal, no report and no trouble. */
+export const getClaim = internalQuery({
+  args: { claimId: v.id("paymentClaims") },
+  returns: vClaimRow,
+  handler: (ctx, { claimId }): Promise<Doc<"paymentClaims">> => requireClaim(ctx, claimId),
 });

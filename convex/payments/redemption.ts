@@ -1,5 +1,6 @@
 import { hashMessage } from "viem";
 import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { getRequired } from "../lib/env";
 import { AppError, getErrorData } from "../lib/errors";
@@ -13,41 +14,40 @@ import { readTransaction } from "../providers/chain/transactions";
 import { findAuthorizationUse, isSignedBy } from "../providers/chain/usdc";
 import { findOutage } from "../providers/models/gateway";
 import { getServiceAddress } from "../wallets/custody/signatures";
-import { isGood, tryAuthorization } from "./authorizations";
+import { isSignedAndUnused, tryAuthorization } from "./authorizations";
 import { buildPaidHeaders, canSettleAuthorizations } from "./challenge";
-import type { Claimed, Given, SeenTransfers } from "./claims";
+import type { Claimed, Purchase, SeenTransfers } from "./claims";
 import type { ClaimTicket } from "./model";
-import type { ClaimStatus } from "./progress";
 import { buildProofText } from "./proofs";
 import type { PaymentAuthorization, HashProof, ReportOrder } from "./tables";
-import { PRICE, PRICE_SHOWN, buildRefusal, UNPAID_USE, type Refusal } from "./terms";
+import { ALREADY_USED, PRICE, PRICE_SHOWN, buildRefusal, UNPAID_USE, type Refusal } from "./terms";
 
-/** Redeems a proof for a report: checks with the chain what it pays, claims it, and waits for the report. */
+/** Redeems a proof for a report: verifies it on the chain, claims it, and waits for the report. */
 
 const ROW_PAUSE_MS = 150;
 
-/** `headers` say how it was paid. */
+/** `headers`: the receipt. */
 type Redeemed = {
   kind: "delivered";
   focus: string;
-  result: NonNullable<ClaimStatus["result"]>;
+  result: NonNullable<Doc<"paymentClaims">["report"]>["result"];
   headers: Record<string, string>;
 };
 
 /**
- * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for a while.
- * @throws AppError `upstream` if the chain cannot be reached, `paused` while no report could be written, `rate_limited`
- * while the payer's other signed payments may still take the balance that this one needs: nothing is claimed then. Of any
- * code, with the payment's headers, if the report has failed or is not finished: the payment is kept. For actions.
+ * Redeems a proof for an order, once. A repeat of both joins the work, or gets the same report for a while. For actions.
+ * @throws AppError Without a claim: `upstream` if the chain is out of reach, `paused` while the gateway is down,
+ * `rate_limited` while other payments of the payer are being settled. With the receipt headers, if the report has failed
+ * or is not finished: the payment is kept.
  */
-export const redeem = withUsage(async (ctx, given: Given): Promise<Redeemed | Refusal> => {
+export const redeem = withUsage(async (ctx, given: Purchase): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const moment = AbortSignal.timeout(deadlines.look);
   const joinEarlier = () => ctx.runMutation(internal.payments.claims.joinExistingClaim, given);
   let found =
     (await joinEarlier()) ?? (await raceDeadline(deadline, raceDeadline(moment, lookUpPayment(ctx, given))));
   if (found === null) {
-    // The platform cuts what outlives its caller: a slow chain is asked by work of its own.
+    // Convex ends an HTTP action with its response: a slow look-up goes on as work.
     await ctx.runMutation(internal.payments.claims.beginLook, given);
     found = await joinEarlier();
   }
@@ -62,40 +62,40 @@ export const redeem = withUsage(async (ctx, given: Given): Promise<Redeemed | Re
 });
 
 /**
- * Looks a proof up on the chain, and claims it.
- * @throws AppError `not_found` if no source knows the order's token; nothing is claimed then.
+ * Looks up a proof on the chain, and claims the payment.
+ * @throws AppError `not_found` if no source knows the order's token: the payment stays unspent.
  */
-export async function lookUpPayment(ctx: ActionCtx, given: Given): Promise<Claimed> {
+export async function lookUpPayment(ctx: ActionCtx, given: Purchase): Promise<Claimed> {
   const { proof, order, named } = given;
-  const purchase = { ...given, order: { ...order, focus: await soldFocus(ctx, order.focus) } };
-  // The payer has signed the token and the userId as requested.
+  const purchase = { ...given, order: { ...order, focus: await requireListedFocus(ctx, order.focus) } };
+  // The payer has signed the token and the userId as sent.
   const signed = named === undefined ? order : { ...order, userId: named };
   return proof.kind === "hash"
     ? lookUpHash(ctx, purchase, proof, signed)
-    : lookAtSigned(ctx, purchase, proof.authorization);
+    : lookUpSigned(ctx, purchase, proof.authorization);
 }
 
-async function lookAtSigned(
+async function lookUpSigned(
   ctx: ActionCtx,
-  wanted: Given,
+  wanted: Purchase,
   authorization: PaymentAuthorization,
 ): Promise<Claimed> {
   if (!canSettleAuthorizations()) {
     return buildRefusal(
       "unsupported_scheme",
-      "This service does not execute signed payments: pay first and send the transaction's hash",
+      "This service does not execute signed payments: send a transfer, and then its transaction hash as the proof",
     );
   }
   const { order } = wanted;
   const isOwed = await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order });
-  if (isOwed && (await isGood(authorization))) {
+  if (isOwed && (await isSignedAndUnused(authorization))) {
     const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { ...wanted, authorization });
     if (joined !== null) return joined;
   }
   const seen = await tryAuthorization(authorization, getServiceAddress("relayer"));
   if (seen.kind === "refused") return seen;
-  if (seen.kind === "used") return lookAtUsed(ctx, wanted, authorization);
-  // Nothing is sold that cannot be made.
+  if (seen.kind === "used") return lookUpUsed(ctx, wanted, authorization);
+  // No payment is executed while no report can be written.
   const outage = await findOutage(ctx);
   if (outage !== null) {
     const error = `${outage}: no report could be written, and nothing was taken. Send the same proof again shortly`;
@@ -104,11 +104,11 @@ async function lookAtSigned(
   return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, seen });
 }
 
-/** The outage of a gateway is known for so long. */
+/** The result of a probe is kept as long. */
 const OUTAGE_AGAIN_MS = 30 * SECOND;
 
-/** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
-async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
+/** Resolves an order's token. A token that cannot be checked is not sold. */
+async function requireListedFocus(ctx: ActionCtx, token: string): Promise<string> {
   if (token === "") return "";
   const { kind, symbol } = await getListing(ctx, token);
   if (kind === "known") return symbol;
@@ -122,7 +122,7 @@ async function soldFocus(ctx: ActionCtx, token: string): Promise<string> {
 
 async function lookUpHash(
   ctx: ActionCtx,
-  wanted: Given,
+  wanted: Purchase,
   proof: HashProof,
   signed: ReportOrder,
 ): Promise<Claimed> {
@@ -132,17 +132,17 @@ async function lookUpHash(
 }
 
 /**
- * An authorization that somebody else has executed. Everybody can read it from the chain by now, so it proves no more
- * than the hash of its transaction.
+ * Looks up an authorization that a third party has executed. It is public on the chain, so it proves no more than the
+ * hash of its transaction.
  */
-async function lookAtUsed(
+async function lookUpUsed(
   ctx: ActionCtx,
-  wanted: Given,
+  wanted: Purchase,
   authorization: PaymentAuthorization,
 ): Promise<Claimed> {
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
   let txHash = await findAuthorizationUse(authorization);
-  // The node that shows its use may be ahead of the one that shows its logs.
+  // The node with the nonce may be ahead of the node with the logs.
   while (txHash === null && !unheardOf.aborted) {
     await sleep(PAUSE_MS);
     txHash = await findAuthorizationUse(authorization);
@@ -159,67 +159,77 @@ async function waitFor(
 ): Promise<Redeemed | Refusal> {
   const pause = createPauses(ROW_PAUSE_MS);
   for (;;) {
-    const now: ClaimStatus = await ctx.runQuery(internal.payments.progress.getClaimStatus, {
-      claimId,
-      shown,
-    });
-    if (now.refusal !== undefined) return now.refusal;
-    const headers = now.paid === null ? {} : buildPaidHeaders(now.paid);
-    if (now.result !== undefined) {
-      if (now.isFirst) await ctx.runMutation(internal.payments.progress.markAnswered, { claimId });
-      return { kind: "delivered", focus: now.focus, result: now.result, headers };
+    const claim = await ctx.runQuery(internal.payments.progress.getClaim, { claimId });
+    const { order, payer, txHash, refusal, report, trouble } = claim;
+    // A refused payment may have been claimed for another order since.
+    if (claim.shown !== shown) return ALREADY_USED;
+    if (claim.state === "refused" && refusal !== undefined) return refusal;
+    const headers = txHash === undefined ? {} : buildPaidHeaders({ txHash, payer });
+    if (report !== undefined) {
+      if (claim.answeredAt === undefined)
+        await ctx.runMutation(internal.payments.progress.markAnswered, { claimId });
+      return { kind: "delivered", focus: order.focus, result: report.result, headers };
     }
-    if (now.trouble !== undefined) throw new AppError(now.trouble.code, now.trouble.message, { headers });
+    if (trouble !== undefined) throw new AppError(trouble.code, trouble.message, { headers });
     if (deadline.aborted) throw new AppError("upstream", LATE, { headers });
     await pause();
   }
 }
 
-/** When to look again for a transaction that no node shows. */
+/** Retry-After for a transaction that no node knows. */
 const UNSEEN_AGAIN_MS = 3 * SECOND;
 
 const SLOW = `${UPSTREAM} did not answer in time: send the same proof again shortly`;
 const LATE = "The report is not finished yet: send the same proof again shortly, nothing more is charged";
 
-/** Pause between two lookups of a transaction that is not mined yet. */
+/** Pause between two look-ups of a transaction that is not mined yet. */
 const PAUSE_MS = SECOND;
-/** Payers of one transaction whose signature is looked for: a batch can contain any number of them. */
+/** Payers of one transaction whose signature is tried: a batch can contain any number. */
 const PAYERS_TRIED = 5;
 
 /**
- * The transfers of a transaction that can buy a report; waits for a transaction that nobody has seen yet. Signed by its
- * payer it may be a day old; else an hour: a hash, unlike a signature, does not say when it was meant.
+ * Finds the transfers of a transaction that can buy a report, and waits for one that is not mined yet. A proof with its
+ * payer's signature may be a day old, a bare hash an hour: anyone can copy a hash from the chain.
  * @throws AppError `upstream`
  */
 async function findCandidates(proof: HashProof, order: ReportOrder): Promise<SeenTransfers | Refusal> {
   const payTo = getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
   if (payment.kind === "too large")
-    throw new AppError("upstream", "The chain's answer on this transaction is too long to be read");
+    throw new AppError(
+      "upstream",
+      "The receipt of this transaction is too large to be read: pay with a transaction of its own",
+    );
   if (payment.kind !== "mined") {
     return buildRefusal(
       "payment_not_found",
-      "The chain has no such transaction yet: send the same proof again shortly",
+      "This transaction is not on the chain yet: send the same proof again shortly",
       UNSEEN_AGAIN_MS,
     );
   }
   if (!payment.succeeded)
-    return buildRefusal("transaction_failed", "This transaction failed: nothing was paid");
+    return buildRefusal(
+      "transaction_failed",
+      "This transaction failed, and nothing was paid: make a new payment",
+    );
   const enough = listIncoming(payment.transfers, payTo).filter(({ amount }) => amount >= PRICE);
   if (enough.length === 0) {
     return buildRefusal(
       "no_matching_transfer",
-      `This transaction did not move ${PRICE_SHOWN} USDC or more to this service's address`,
+      `This transaction did not move ${PRICE_SHOWN} USDC or more to this service's address: pay the address in paymentDetails`,
     );
   }
   const signer = await findSigner(proof, order, payTo, enough);
   if (signer === "stranger") {
-    return buildRefusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
+    return buildRefusal(
+      "invalid_payer_signature",
+      "The signature is not the payer's for this transaction, userId and token: sign the proof text again",
+    );
   }
   const proven = signer !== null;
   const age = (await readHead()).time - payment.block.time;
   if (age > (proven ? DAY : HOUR))
-    return buildRefusal("payment_expired", "This payment is too old to buy a report");
+    return buildRefusal("payment_expired", "This payment is too old to buy a report: make a new payment");
   const candidates = enough
     .filter(({ from }) => !proven || from === signer)
     .map(({ position, from, amount, authorization }) => ({
@@ -232,7 +242,7 @@ async function findCandidates(proof: HashProof, order: ReportOrder): Promise<See
   return { kind: "transfers", candidates, proven };
 }
 
-/** No trouble of a node ends the wait for money that may have moved, before its deadline. */
+/** Waits for a transaction to be mined. A node's failure does not end the wait before its deadline: money may have moved. */
 async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof readTransaction>>> {
   const deadline = AbortSignal.timeout(deadlines.receipt);
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
@@ -248,7 +258,7 @@ async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof r
   }
 }
 
-/** The payer who has signed; `stranger` if the proof's signature is none of theirs. */
+/** Finds the payer behind the proof's signature; `stranger` if it is none of the payers; `null` without a signature. */
 async function findSigner(
   { txHash, signature }: HashProof,
   order: ReportOrder,

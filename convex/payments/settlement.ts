@@ -16,9 +16,9 @@ import { isTooShort } from "../research/writing/result";
 import { getServiceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/execution";
 import { hasReverted, isEnded } from "../wallets/orders/model";
-import { paymentTerms } from "./challenge";
+import { buildFacilitatorTerms } from "./challenge";
 import { tryAuthorization } from "./authorizations";
-import { vGiven } from "./claims";
+import { vPurchase } from "./claims";
 import { lookUpPayment as lookUp } from "./redemption";
 import type { SettlementTask } from "./progress";
 import type { ClaimWork } from "./model";
@@ -26,24 +26,24 @@ import type { PaymentAuthorization } from "./tables";
 import { buildRefusal, UNPAID_USE, type Refusal } from "./terms";
 
 /**
- * The work of a claim: executing its signed payment, and writing its report. Every step is safe to repeat: the same
- * bytes, and the same authorization, pay once.
+ * The work of a claim: settling its signed payment, and writing its report. Every step is idempotent: the same signed
+ * transaction, and the same authorization, pay once.
  */
 
-/** Pause between two lookups of a receipt. */
+/** Pause between two look-ups of a receipt. */
 const PAUSE_MS = 300;
-/** How long a used authorization's transaction is looked for before it counts as paid to nobody. */
+/** How long the transaction of a used authorization is searched before the claim is refused. */
 const SEARCH_MS = 10 * MINUTE;
-/** How one round ended: the chain is asked again, or the claim has left this state, or is a facilitator's. */
+/** The result of a step: poll again, leave because the claim is decided, or ask the facilitator. */
 type Round = "again" | "ended" | "handed over";
 
-/** Looks a proof up for callers who come back for it. */
-export const lookUpProof = defineWorker(vGiven, async (ctx, { job: _job, ...given }) => {
+/** The look-up that goes on after its caller was answered. */
+export const lookUpProof = defineWorker(vPurchase, async (ctx, { job: _job, ...given }) => {
   await lookUp(ctx, given);
   return "over";
 });
 
-/** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
+/** Settles a claim's payment from its current state, until the chain has decided or the deadline has passed. */
 export const settlePayment = defineWorker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   let trouble = UNSETTLED;
@@ -60,7 +60,7 @@ export const settlePayment = defineWorker({ claimId: v.id("paymentClaims") }, as
         await askFacilitator(ctx, task.authorization);
       }
     } catch (error) {
-      // What a node shows at one moment ends no wait, nor does a facilitator's trouble once money may have moved.
+      // Once money may have moved, a failure of a node or the facilitator does not end the wait.
       const mayHavePaid = task.settlement !== null || task.handedOver || error instanceof NotKnownYet;
       if (getErrorData(error)?.code !== "upstream" || !mayHavePaid) throw error;
       trouble = getErrorMessage(error);
@@ -86,7 +86,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Prom
   if (used) return locate(ctx, work, task);
   const isOver = at >= BigInt(authorization.validBefore);
   if (order !== null) {
-    // It may have failed because a stranger was first, which a lagging node does not show yet.
+    // A third party may have executed the authorization first, which a lagging node does not show yet (ponder #1189).
     const isFresh = Date.now() - (order.endedAt ?? 0) < deadlines.lag;
     return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
   }
@@ -95,7 +95,7 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Prom
   const feasible = await tryAuthorization(authorization, relayer);
   if (feasible.kind === "used") return locate(ctx, work, task);
   if (feasible.kind === "refused") {
-    // A facilitator may still execute what the chain refuses at this moment.
+    // The facilitator may still execute a payment that the chain refuses at this moment.
     return task.handedOver ? "again" : refuse(ctx, work, feasible);
   }
   const { to, data } = buildAuthorizationCall(authorization);
@@ -104,10 +104,13 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Prom
   return relayer === null ? "handed over" : "again";
 }
 
-const FAILED = buildRefusal("transaction_failed", "The payment was mined and failed: nothing was moved");
+const FAILED = buildRefusal(
+  "transaction_failed",
+  "The payment was mined and failed: nothing was moved. Fund the wallet and sign a new payment",
+);
 const EXPIRED = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization has expired before it was executed: nothing was moved",
+  "The authorization expired before it was executed: nothing was moved. Sign a new one",
 );
 
 async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promise<Round> {
@@ -115,14 +118,14 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
   return "ended";
 }
 
-/** Without a relayer a facilitator executes the payment. Its answer is a hint; the chain decides. */
+/** Asks the facilitator to execute a payment. Its answer is a hint; the chain decides. */
 async function askFacilitator(ctx: ActionCtx, authorization: PaymentAuthorization): Promise<void> {
   const { signature, ...terms } = authorization;
   const [answer] = await Promise.allSettled([
-    settleByFacilitator(ctx, { signature, authorization: terms }, paymentTerms()),
+    settleByFacilitator(ctx, { signature, authorization: terms }, buildFacilitatorTerms()),
   ]);
   if (answer.status === "fulfilled" && answer.value) return;
-  // It may have paid, whatever it answers, and if it answers at all.
+  // The payment may be executed whatever the facilitator answers, and even without an answer.
   if ((await readAuthorization(authorization)).used) return;
   if (answer.status === "rejected") throw answer.reason;
   throw new AppError(
@@ -131,7 +134,7 @@ async function askFacilitator(ctx: ActionCtx, authorization: PaymentAuthorizatio
   );
 }
 
-/** The authorization was used, perhaps by a stranger: it counts if it has paid this service. */
+/** Finds the transaction that used the authorization, whoever sent it. */
 async function locate(
   ctx: ActionCtx,
   work: ClaimWork,
@@ -139,11 +142,11 @@ async function locate(
 ): Promise<Round> {
   const txHash = await findAuthorizationUse(authorization, createdAt);
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
-  // The node that shows its use may be ahead of the one that shows its logs.
+  // The node with the nonce may be ahead of the node with the logs.
   return Date.now() - createdAt > SEARCH_MS ? refuse(ctx, work, UNPAID_USE) : "again";
 }
 
-/** Finds the payment in its transaction, once a block has it. */
+/** Records the payment from its mined transaction. */
 async function accept(
   ctx: ActionCtx,
   work: ClaimWork,
@@ -151,7 +154,7 @@ async function accept(
   txHash: string,
 ): Promise<Round> {
   const payment = await readTransaction(txHash);
-  // A node lags, or a block was replaced in between: the next lookup decides.
+  // The node lags, or a reorganisation is under way: the next look-up decides.
   if (payment.kind !== "mined" || !payment.succeeded) return "again";
   const { from, value } = authorization;
   const transfers = listIncoming(payment.transfers, authorization.to)
@@ -161,22 +164,25 @@ async function accept(
     return refuse(
       ctx,
       work,
-      buildRefusal("no_matching_transfer", "The authorization was used without paying this service"),
+      buildRefusal(
+        "no_matching_transfer",
+        "The authorization was used without paying this service: sign a new one",
+      ),
     );
   }
   await ctx.runMutation(internal.payments.progress.storePaid, { ...work, transfers });
   return "ended";
 }
 
-/** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
-export const write = defineWorker(
+/** Writes the report of a paid claim, never from the cache. After a failure the claim stays paid. */
+export const writeReport = defineWorker(
   { claimId: v.id("paymentClaims"), focus: v.string() },
   async (ctx, given) => {
     const { focus, ...work } = given;
     const outage = await findOutage(ctx);
     if (outage !== null)
-      return void (await ctx.runMutation(internal.payments.progress.putOff, { ...work, outage }));
-    // A caller who gives up comes back with the same proof, so a paid report may take its time.
+      return void (await ctx.runMutation(internal.payments.progress.deferReport, { ...work, outage }));
+    // Slow is fine: a caller that timed out repeats the same proof.
     const { result, model } = await researchFocus(ctx, focus, "paid");
     if (isTooShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
     await ctx.runMutation(internal.payments.progress.deliverReport, { ...work, result, model });

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { CHAIN_ID } from "../lib/money/base";
 
-/** What a paid report costs and how it is paid. */
+/** The price of a report, and the reasons for refusing a payment. */
 
 export const PAID_PATH = "/agent/research/paid";
 /** USDC's smallest unit. */
@@ -11,7 +11,7 @@ export const PRICE_SHOWN = "1.00";
 export const NETWORK = "base";
 export const NETWORK_V2 = `eip155:${CHAIN_ID}`;
 
-/** Why a proof was refused: for programs, beside the sentence for people. x402's clients understand its names. */
+/** Machine-readable reasons for a refusal, in the names of the x402 specification where it has one. */
 export const REASONS = [
   "invalid_payload",
   "unsupported_scheme",
@@ -32,12 +32,12 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** A proof that buys nothing, and why. */
+/** The refusal of a proof. */
 export const vRefusal = v.object({
   kind: v.literal("refused"),
   reason: v.union(...REASONS.map((reason) => v.literal(reason))),
   error: v.string(),
-  /** If time alone can make the proof valid. */
+  /** Set where the proof may become valid by itself. */
   retryAfterMs: v.optional(v.number()),
 });
 export type Refusal = Infer<typeof vRefusal>;
@@ -46,9 +46,12 @@ export function buildRefusal(reason: Reason, error: string, retryAfterMs?: numbe
   return { kind: "refused", reason, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-export const ALREADY_USED = buildRefusal("payment_already_used", "This payment has already bought something");
+export const ALREADY_USED = buildRefusal(
+  "payment_already_used",
+  "This payment was already used for a report: make a new payment",
+);
 
 export const UNPAID_USE = buildRefusal(
   "invalid_exact_evm_nonce_already_used",
-  "This authorization was used or cancelled, and has not paid this service",
+  "This authorization was used or cancelled without paying this service: sign a new one",
 );

@@ -106,7 +106,7 @@ test("whoever looks is told the terms of both x402 versions, whatever they send,
   for (const headers of [proof.headers, versionTwo(await authorize(stranger()))])
     expect((await app.get(PATH, { headers })).body).toEqual({
       ...body,
-      error: "Send this payment with POST: a GET only tells the terms",
+      error: "Send this payment with POST: a GET only returns the terms",
     });
   expect((await app.call("POST", PATH, { body: "x".repeat(2 ** 20 + 1) })).status).toBe(413);
   expect([await app.rows("paymentClaims"), app.standins.sent("llm")]).toEqual([[], []]);
@@ -153,7 +153,7 @@ test("what would buy nothing is told before anything is paid: a 402 says what a 
   const from = await payer(chain);
   const txHash = await transfer(chain, from);
   const proof = { headers: { "X-Payment": txHash } };
-  const UNPAID = ": a payment would buy nothing, and stay unspent";
+  const UNPAID = ": correct this before you pay, because a payment would buy nothing";
   for (const [text, problem, status] of [
     ["{", "The request body is not valid JSON", 400],
     ['{"token":{}}', "token must be a string", 400],
