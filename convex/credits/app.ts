@@ -6,9 +6,9 @@ import { DAY } from "../lib/time";
 import { getCreditBalance, creditDeposit, getCreditsPerUsdc } from "./model";
 import { vGameResult } from "./tables";
 
-/** Credits in the web application. Every function concerns only the signed-in user. */
+/** Credits in the web application, of the signed-in user alone. */
 
-/** The balance in whole credits, zero before the first sign-in, and the credits per USDC. */
+/** The balance in whole credits (zero before the first sign-in), and the credits per USDC. */
 export const balance = query({
   args: {},
   returns: v.object({ balance: v.number(), creditsPerUsdc: v.number() }),
@@ -21,10 +21,10 @@ export const balance = query({
 
 const MAX_LEVEL = 50;
 const CREDITS_PER_LEVEL = 100;
-/** The most that games earn in a UTC day: five USDC. */
+/** Cap on credits from games in a UTC day: five USDC. */
 const DAILY_CAP = 500;
 
-/** Opens an arcade game, whose one result counts. */
+/** Opens an arcade game. Its first result counts. */
 export const openGame = mutation({
   args: {},
   returns: v.object({
@@ -32,7 +32,7 @@ export const openGame = mutation({
     /** The highest level of any game. */
     maxLevel: v.number(),
     creditsPerLevel: v.number(),
-    /** What games can still earn until the end of the UTC day. */
+    /** Credits that games may still earn in this UTC day. */
     creditsLeftToday: v.number(),
   }),
   handler: async (ctx) => {
@@ -47,7 +47,7 @@ export const openGame = mutation({
 });
 
 /**
- * Ends an arcade game; its credits are a deposit. Repeating it returns the first outcome.
+ * Ends an arcade game, and deposits its credits. Idempotent: a repeat returns the first result.
  * @throws AppError `invalid_request` for a level that is not a whole number from 0 to 50; `not_found` for a session of
  * another user; `conflict` for one that has ended with another level.
  */
@@ -60,10 +60,10 @@ export const finishGame = mutation({
       throw new AppError("invalid_request", `levelReached must be a whole number from 0 to ${MAX_LEVEL}`);
     const session = await ctx.db.get("gameSessions", sessionId);
     if (session === null || session.userId !== userId)
-      throw new AppError("not_found", "This user has no such game session");
+      throw new AppError("not_found", "This user has no such game session: open a game first");
     if (session.result !== undefined) {
       if (session.result.levelReached === levelReached) return session.result;
-      throw new AppError("conflict", "This game ended with another result");
+      throw new AppError("conflict", "This game has ended with another result: open a new game");
     }
     const creditsEarned = levelReached * CREDITS_PER_LEVEL;
     const credited = Math.min(creditsEarned, await leftToday(ctx, userId));
@@ -79,7 +79,7 @@ async function leftToday(ctx: QueryCtx, userId: string): Promise<number> {
   const earned = await ctx.db
     .query("creditTransactions")
     .withIndex("by_userId_and_source", (q) => q.eq("userId", userId).eq("source", "arcade").gte("at", today))
-    // What is credited is whole levels: the cap leaves no more rows.
+    // Games are credited in whole levels, so the cap leaves no more rows.
     .take(DAILY_CAP / CREDITS_PER_LEVEL);
   return DAILY_CAP - earned.reduce((sum, { amount }) => sum + amount, 0);
 }

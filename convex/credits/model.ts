@@ -5,8 +5,8 @@ import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
 
 /**
- * The ledger. Each function is one step of the caller's transaction and appends a row with the balance after it, so that
- * the newest row tells the balance. A key is written once: repeating a step changes nothing. Amounts are whole credits.
+ * The ledger, append-only. Each function is one step of the caller's transaction. The newest row has the balance. Keys are
+ * unique, so every step is idempotent. Amounts are whole credits.
  */
 
 type Entry = Pick<
@@ -17,7 +17,7 @@ type Entry = Pick<
 type Deposit = { userId: string; amount: number; key: string; source: "usdc" | "arcade" };
 type Deduction = Omit<Entry, "type" | "source"> & { source: "agent_run" | "report" };
 
-/** Whether anything was ever written to a user's ledger. */
+/** Whether a user has any ledger entry. */
 export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await findNewestEntry(ctx, userId)) !== null;
 }
@@ -35,7 +35,7 @@ export async function creditDeposit(ctx: MutationCtx, deposit: Deposit): Promise
   return deposit.amount !== 0 && append(ctx, { ...deposit, type: "deposit" });
 }
 
-/** The user to whom a deposit was credited; `null` if there is none under this key. */
+/** The user of a deposit; `null` if no deposit has this key. */
 export async function findDepositor(ctx: QueryCtx, key: string): Promise<string | null> {
   const row = await findEntry(ctx, key);
   return row?.type === "deposit" ? row.userId : null;
@@ -44,7 +44,7 @@ export async function findDepositor(ctx: QueryCtx, key: string): Promise<string 
 /**
  * Spends credits, once per key.
  * @returns Whether this call spent them.
- * @throws AppError `payment_required` if the balance does not cover it; nothing is taken then.
+ * @throws AppError `payment_required` if the balance does not cover the amount; nothing is deducted then.
  */
 export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<boolean> {
   return append(ctx, { ...deduction, type: "deduction" });
@@ -64,7 +64,10 @@ async function append(ctx: MutationCtx, entry: Entry): Promise<boolean> {
   const balance = newest?.balanceAfter ?? 0;
   const balanceAfter = balance + (type === "deduction" ? -amount : amount);
   if (balanceAfter < 0)
-    throw new AppError("payment_required", `This takes ${amount} credits and the balance is ${balance}`);
+    throw new AppError(
+      "payment_required",
+      `This costs ${amount} credits and the balance is ${balance}: deposit USDC for more credits`,
+    );
   const sequence = (newest?.sequence ?? 0) + 1;
   await ctx.db.insert("creditTransactions", { ...entry, sequence, balanceAfter, at: Date.now() });
   return true;
@@ -106,8 +109,8 @@ export function toTokenCredits(tokens: number): number {
 }
 
 /**
- * Credits of an agent run, as steps of its mutations: `reserve` before the model is asked; then `settleRun` returns what it
- * did not use, or `release` all of it. A run is reserved once and ends once, by one further row.
+ * Credits of an agent run, as steps of its mutations: `reserve` before the model is called; then `settleRun` refunds the
+ * unused part, or `release` all of it. A run has one reservation and one refund.
  */
 
 type Run = { runId: string; userId: string; agentId: string };
@@ -117,7 +120,7 @@ const endKey = (runId: string) => `run:${runId}:end`;
 
 /**
  * Reserves credits for a run.
- * @param estimate The most it costs, in credits.
+ * @param estimate The maximum cost, in credits.
  * @throws AppError `payment_required` if the balance does not cover it.
  */
 export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
@@ -125,7 +128,7 @@ export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Pro
   await deduct(ctx, { userId, agentId, source: "agent_run", amount: estimate, key: reserveKey(runId) });
 }
 
-/** Ends a run that answered. @returns Its cost to the user, in credits: its tokens', at most what was reserved. */
+/** Ends an answered run. @returns Its cost in credits: that of its tokens, at most the reservation. */
 export async function settleRun(
   ctx: MutationCtx,
   runId: string,
@@ -134,7 +137,7 @@ export async function settleRun(
   return endRun(ctx, runId, toTokenCredits(used.tokensUsed), used);
 }
 
-/** Ends a run that failed. */
+/** Ends a failed run. */
 export async function release(ctx: MutationCtx, runId: string): Promise<void> {
   await endRun(ctx, runId, 0);
 }
@@ -146,7 +149,7 @@ async function endRun(
   used: { model?: string; tokensUsed?: number } = {},
 ): Promise<number> {
   const held = await findEntry(ctx, reserveKey(runId));
-  if (held === null) throw new Error("A run is settled before its credits were reserved");
+  if (held === null) throw new Error("A run has ended before its credits were reserved");
   const key = endKey(runId);
   const ended = await findEntry(ctx, key);
   if (ended !== null) return held.amount - ended.amount;

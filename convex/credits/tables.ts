@@ -7,26 +7,26 @@ export const vGameResult = v.object({
   levelReached: v.number(),
   /** levelReached x 100. */
   creditsEarned: v.number(),
-  /** The credited part: less than earned once the day's cap is reached. */
+  /** The part below the day's cap. */
   credited: v.number(),
 });
 
 export const creditTables = {
   /**
    * The ledger (the spec's Credit transaction): append-only, never patched, kept for ever. Written by `credits/model`
-   * alone. A deposit and a refund add `amount`, a deduction takes it away; a user's newest row has the balance.
+   * alone. A deposit and a refund add `amount`, a deduction subtracts it; a user's newest row has the balance.
    */
   creditTransactions: defineTable({
     userId: v.string(),
     type: literals("deposit", "deduction", "refund"),
-    /** Whole credits, positive; 0 for a run that used all it had reserved, whose model and tokens are recorded. */
+    /** Positive whole credits; 0 in the last row of a run that used its whole reservation, for its model and tokens. */
     amount: v.number(),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),
     agentId: v.optional(v.string()),
     /** `report`: a paid report bought with a transfer that had been credited before. */
     source: literals("usdc", "arcade", "agent_run", "report"),
-    /** The unique purpose of this row: `run:<id>:reserve`, a deposit's transfer, … */
+    /** Deduplication key: `run:<id>:reserve`, `deposit:<hash>:<position>`, … */
     key: v.string(),
     /** Counts the user's rows from 1. */
     sequence: v.number(),
@@ -40,7 +40,7 @@ export const creditTables = {
   /** Arcade games, opened by the server. Written by `credits/app`. Kept with the ledger. */
   gameSessions: defineTable({
     userId: v.string(),
-    /** Its one result; absent while it is played. */
+    /** Absent until the game has ended. */
     result: v.optional(vGameResult),
   }).index("by_userId", ["userId"]),
 };

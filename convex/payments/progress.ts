@@ -52,7 +52,7 @@ async function findSettlementOrder(
 }
 
 /**
- * Records who executes the payment before it is handed over: the relayer, by an order that is opened once, or a facilitator.
+ * Records the executor before the payment is handed over: the relayer, by an order that is opened once, or a facilitator.
  * @returns `false` if the attempt was superseded.
  */
 export const handOver = internalMutation({

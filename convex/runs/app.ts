@@ -8,7 +8,7 @@ const vRun = runTables.agentRuns.validator
   .omit("userId", "idempotencyKey")
   .extend({ _id: v.id("agentRuns") });
 
-/** One of the user's runs, to watch until it ends; `null` when they have no such run. */
+/** A run of the signed-in user, for subscriptions; `null` if they have no such run. */
 export const one = query({
   args: { runId: v.id("agentRuns") },
   returns: v.union(vRun, v.null()),

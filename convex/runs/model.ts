@@ -3,10 +3,10 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { queryByBoth } from "../platform/records";
 
-/** How many runs are searched for a conversation: reports of research shifts are among them. */
+/** Runs that are searched for a conversation: reports of research shifts are among them. */
 const LOOK_AT = 30;
 
-/** Records one run of an agent: a finished one, or one that has just begun. */
+/** Records a run, finished or just begun. */
 export async function recordRun(
   ctx: MutationCtx,
   run: WithoutSystemFields<Doc<"agentRuns">>,
@@ -18,13 +18,13 @@ export type RunEnd =
   | { status: "completed"; answer: string; model: string; tokensUsed: number; credits: number }
   | { status: "failed"; error: string; credits: number };
 
-/** Ends a running run; one that has ended, or was erased, stays as it is. */
+/** Ends a running run. A run that has ended or was deleted stays unchanged. */
 export async function endRun(ctx: MutationCtx, runId: Id<"agentRuns">, end: RunEnd): Promise<void> {
   const run = await ctx.db.get("agentRuns", runId);
   if (run?.status === "running") await ctx.db.patch("agentRuns", runId, { ...end, finishedAt: Date.now() });
 }
 
-/** The run a user started with a key, or `null`. */
+/** The run that a user started with an idempotency key, or `null`. */
 export async function findRunByKey(
   ctx: QueryCtx,
   userId: string,
@@ -34,7 +34,7 @@ export async function findRunByKey(
   return queryByBoth(ctx.db.query("agentRuns"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }
 
-/** The recent exchanges of a user and an agent, oldest first: runs that were answered since `since` (epoch ms). */
+/** The exchanges of a user and an agent since `since` (epoch ms), oldest first. */
 export async function listExchanges(
   ctx: QueryCtx,
   { userId, agentId, since, limit }: { userId: string; agentId: string; since: number; limit: number },
@@ -45,8 +45,8 @@ export async function listExchanges(
     .order("desc")
     .take(LOOK_AT);
   return runs
-    .flatMap(({ agentId: who, question, answer }) =>
-      who === agentId && question !== undefined && answer !== undefined ? [{ question, answer }] : [],
+    .flatMap(({ agentId: agent, question, answer }) =>
+      agent === agentId && question !== undefined && answer !== undefined ? [{ question, answer }] : [],
     )
     .slice(0, limit)
     .reverse();
