@@ -177,7 +177,7 @@ const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transf
 
 /** The answer to an amount with a comma, the decimal mark of some languages and the separator of thousands of others. */
 function commaExplained(text: string): CommandOutcome | null {
-  const [amount = "", whole = "", part = ""] = /(\d+),(\d+)/.exec(text) ?? [];
+  const [amount = "", whole = "", part = ""] = /(?<!\d)(\d+),(\d+)/.exec(text) ?? [];
   if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
   const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
   return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}.`);

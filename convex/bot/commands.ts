@@ -75,8 +75,9 @@ function isFreeze(word: string): boolean {
 
 /** `/name argument` or `/name@bot argument`; `null` for any other text. */
 export function parseCommand(text: string): ParsedCommand | null {
-  const [all = "", word = ""] = /^[\s\p{Cf}]*(\S{1,200})[^]*$/u.exec(text) ?? [];
-  const said = text.slice(all.length === 0 ? 0 : text.indexOf(word) + word.length);
+  const visible = text.replace(/^[\s\p{Cf}]+/u, "");
+  const word = /^\S{1,200}/.exec(visible)?.[0] ?? "";
+  const said = visible.slice(word.length);
   const head = word.normalize("NFKC").replace(/\p{Cf}/gu, "");
   const isAlone = said.trim() === "" || head.startsWith("/");
   if (isAlone && isFreeze(head)) return { name: "freeze", to: null, argument: "" };

@@ -69,7 +69,8 @@ export function resolveFigures(text: string, index: CitationIndex, how: ResolveO
     return [
       lead +
         resolvedSentences.reduce(
-          (all, one) => all + (/^$|[。！？][^ ]*$/u.test(all.slice(-80)) ? "" : " ") + one,
+          (all, one) =>
+            all + (all === "" || /[。！？]/u.test(all.slice(-80).split(" ").at(-1) ?? "") ? "" : " ") + one,
           "",
         ),
     ];

@@ -98,7 +98,7 @@ function matchesFact({ fact: { subject, kind, value } }: Source, groups: Groups)
   const size = Math.abs(value);
   return listReadings(number).some((digits) => {
     const decimals = digits.split(".")[1]?.length ?? 0;
-    const zeros = decimals === 0 ? (/0*$/.exec(digits)?.[0].length ?? 0) : 0;
+    const zeros = decimals === 0 ? (digits.split(/[^0]/).at(-1) ?? "").length : 0;
     // Of a figure with decimals the last one was rounded, however few there are.
     const most = Math.min((times * 10 ** (zeros - decimals)) / 2, size * (decimals > 0 ? 0.15 : 0.05));
     return Math.abs(Number(digits) * times - size) <= most * (1 + 1e-9);

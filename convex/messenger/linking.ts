@@ -1,5 +1,5 @@
 import type { WithoutSystemFields } from "convex/server";
-import { v, type Infer, type ObjectType } from "convex/values";
+import { v, type ObjectType } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";

@@ -46,7 +46,7 @@ export function parseResponseBody(body: string, isValue = false): ModelOutcome {
     return readCompletion(parseWhole(text), isValue);
   } catch {
     // One JSON value a line is a stream as well.
-    return /^\{.*\}\s*\n\s*\{/.test(text) ? readStream(text, isValue) : { kind: "unreadable" };
+    return /^\{.*\}[^\S\n]*\n\s*\{/.test(text) ? readStream(text, isValue) : { kind: "unreadable" };
   }
 }
 
