@@ -1,7 +1,10 @@
 import { describe, expect, vi } from "vitest";
+import type { Doc } from "../../convex/_generated/dataModel";
 import { timePassing, useTime } from "../invariants/harness";
 import { ETHER, chain, useChain, usdcOf } from "../support/chain/chain";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { intercept } from "../support/outside";
+import { until } from "../support/waits";
 import { cards, keyOf, owner, send as terms, signed, tap, test } from "../support/owners";
 
 /** A model repeats what it got no answer to: of a tool, the same terms within ten minutes are the same order. */
@@ -61,6 +64,25 @@ describe("of a tool", () => {
     expect(new Set(answers.map(({ body }) => body.txHash)).size).toBe(1);
     expect(answers.filter(({ body }) => body.repeated === undefined)).toHaveLength(1);
     expect(await signed(app)).toHaveLength(1);
+  });
+
+  test("a caller whose look at a swap was overtaken by another's signature is answered, too", async ({
+    app,
+  }) => {
+    await app.fundedWallet("alice", PLENTY);
+    const order = { userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "10000000" };
+    const isSwap = async (is: (row: Doc<"orders">) => boolean) => (await app.rows("orders")).some(is);
+    let held = false;
+    intercept(async ({ url }, pass) => {
+      const isApproved = url.includes("/quote") && (await isSwap((row) => row.approvalTxHash !== undefined));
+      if (!isApproved || held) return pass();
+      held = true;
+      await until(() => isSwap(({ state }) => state === "confirmed"));
+      return pass();
+    });
+    const answers = await Promise.all([1, 2].map(() => app.post("/mcp/defi/swap", order, { headers: TOOL })));
+    expect(held).toBe(true);
+    expect(answers.map(({ body }) => body.status)).toEqual(["confirmed", "confirmed"]);
   });
 
   test("ten minutes later, or after a failure, it is another order", async ({ app }) => {

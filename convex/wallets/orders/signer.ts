@@ -103,12 +103,21 @@ export function mayBeSigned(
 export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
   // Each call is checked anew.
-  const readNextCall = () => listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next();
-  const { value: next } = await untilKnown(readNextCall, ({ data }, looks) =>
+  const readNextCall = async () => {
+    try {
+      return (await listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next()).value;
+    } catch (error) {
+      // Another caller has signed meanwhile: the wallet no longer has what this look needs.
+      if (await isOvertaken(ctx, turn)) return null;
+      throw error;
+    }
+  };
+  const next = await untilKnown(readNextCall, ({ data }, looks) =>
     row.approvalTxHash === undefined
       ? data.code === "upstream" || looks >= LOOKS
       : deadline === undefined || deadline.aborted,
   );
+  if (next === null) return;
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   const { preparation, gas, call, mostFee, kind, offer } = next;
   const nonce = await chooseNonce(ctx, turn, preparation.mined);
@@ -120,6 +129,13 @@ export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: Abo
     fee: mostFee.toString(),
     ...(offer === undefined ? {} : { terms: offer.terms }),
   });
+}
+
+/** Whether the wallet has signed, or the order has moved on, since its turn was read. */
+async function isOvertaken(ctx: ActionCtx, { row, next }: SigningTurn): Promise<boolean> {
+  const query = { orderId: row._id, now: Date.now() };
+  const present = await ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, query);
+  return present.next !== next || present.row.state !== row.state;
 }
 
 /** Stores bytes before anybody outside has them, and sends them. @returns `false` if they are void. */
