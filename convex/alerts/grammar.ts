@@ -130,11 +130,15 @@ export type Subject = {
   direction: "in" | "out";
 };
 
+const SUBJECT_KINDS = listKeys(ALERT_KINDS).filter(
+  (kind): kind is Subject["kind"] => ALERT_KINDS[kind].observed !== "time",
+);
+
 /** The parts of a subject that `toWatch` wrote. The clock has none. */
 export function parseSubject(text: string): Subject {
   const [written, token = "", rest = ""] = text.split(":");
-  const kind = listKeys(ALERT_KINDS).find((one) => one === written);
-  if (kind === undefined || kind === "digest") throw new Error(`${text} is not a subject of an alert`);
+  const kind = SUBJECT_KINDS.find((one) => one === written);
+  if (kind === undefined) throw new Error(`${text} is not a subject of an alert`);
   return { kind, token, windowHours: Number(rest), direction: rest === "in" ? "in" : "out" };
 }
 
