@@ -174,6 +174,7 @@ describe("a facilitator", () => {
       return Promise.resolve(Response.json({ success: true }));
     });
     const pass = timePassing(app);
+    deadlines.transaction = 800;
     const endless = await buy(
       app,
       versionOne(await authorize(await payer(chain), { validBefore: 2n ** 200n })),
@@ -188,7 +189,6 @@ describe("a facilitator", () => {
     // It says that it has paid, and has not; then the payer empties the wallet.
     const from = await payer(chain, ONE);
     const signed = await authorize(from);
-    deadlines.transaction = 800;
     expect((await buy(app, versionOne(signed))).status).toBe(502);
     expect(asked).toBe(1);
     await transfer(chain, from, { to: devAccount(7).address });
