@@ -1,10 +1,12 @@
-import { expect } from "vitest";
+import { sleep } from "../../convex/lib/time";
+import { expect, vi } from "vitest";
 import { encodeFunctionData, erc20Abi } from "viem";
 import { PERMIT2, TOKENS } from "../../scripts/chain/addresses";
 import { clientOf } from "../chain/support";
 import { ETHER, beforehand, chain, etherOf, test, useChain, usdcOf } from "../support/chain/chain";
 import { createWalletApp, freshAddress } from "../support/chain/walletApp";
 import { byChance, laggingNodes } from "../support/laggingNodes";
+import { intercept } from "../support/outside";
 import { random } from "../../scripts/standins/random";
 import { handedToTheNode, twiceSigned } from "./harness";
 
@@ -35,7 +37,7 @@ test("swaps with approvals all end, with one approval each", async ({ app }) => 
   const chance = random("lagging swaps", 1);
   const given = handedToTheNode();
   const owners = await Promise.all(
-    Array.from({ length: ORDERS }, (_, i) => app.fundedWallet(`swapper ${i}`, PLENTY)),
+    Array.from({ length: ORDERS }, (_, i) => app.fundedWallet(`swapper ${i}`, PLENTY, `198.51.100.${i}`)),
   );
   for (const [i, owner] of owners.entries())
     // Some tokens refuse to change an allowance that is not zero: an earlier one is taken back first.
@@ -136,7 +138,20 @@ test("two swaps of one wallet at once each use the approval of their own", async
   const app = createWalletApp(chain);
   await app.fundedWallet("alice", PLENTY);
   const order = { userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "1000000" };
-  const answers = await Promise.all([1, 2].map(() => app.post("/mcp/defi/swap", order)));
+  // The first one's approval is mined, and its quote takes long: the second one could use it.
+  let [quotes, goOn] = [0, () => {}];
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  const end = intercept(async ({ url }, on) => {
+    if (url.includes("/swap/") && ++quotes === 2) await held;
+    return on();
+  });
+  const first = app.post("/mcp/defi/swap", order);
+  await vi.waitFor(() => expect(quotes).toBe(2), { timeout: 20_000 });
+  const second = app.post("/mcp/defi/swap", order);
+  await Promise.race([second, sleep(1_500)]);
+  goOn();
+  const answers = await Promise.all([first, second]);
+  end();
   expect(answers.map(({ body }) => [body.status, body.error])).toEqual(
     answers.map(() => ["confirmed", undefined]),
   );

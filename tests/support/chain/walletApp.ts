@@ -67,9 +67,14 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
     });
   }
 
-  /** A user's custody wallet with money. */
-  async function fundedWallet(userId: string, amounts: Parameters<Chain["fund"]>[1]): Promise<`0x${string}`> {
-    const { body } = await http.post("/mcp/defi/connect", { userId });
+  /** A user's custody wallet with money. @param ip Of who connects it: a network gets so many in an hour. */
+  async function fundedWallet(
+    userId: string,
+    amounts: Parameters<Chain["fund"]>[1],
+    ip?: string,
+  ): Promise<`0x${string}`> {
+    const from = ip === undefined ? {} : { ip };
+    const { body } = await http.post("/mcp/defi/connect", { userId }, from);
     const address = String(body.address);
     if (!isHexAddress(address)) throw new Error(`connect answered ${JSON.stringify(body)}`);
     await chain.fund(address, amounts);
