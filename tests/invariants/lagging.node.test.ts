@@ -1,5 +1,5 @@
 import { sleep } from "../../convex/lib/time";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { encodeFunctionData, erc20Abi } from "viem";
 import { PERMIT2, TOKENS } from "../../scripts/chain/addresses";
 import { clientOf } from "../chain/support";
@@ -138,17 +138,22 @@ test("two swaps of one wallet at once each use the approval of their own", async
   const app = createWalletApp(chain);
   await app.fundedWallet("alice", PLENTY);
   const order = { userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "1000000" };
-  // The first one's approval is mined, and its quote takes long: the second one could use it.
-  let [quotes, goOn] = [0, () => {}];
+  // The first one's approval is mined, and its quote takes long: the second one could use that approval.
+  let [quotes, goOn, approved] = [0, () => {}, () => {}];
   const held = new Promise<void>((resolve) => (goOn = resolve));
+  const isApproved = new Promise<void>((resolve) => (approved = resolve));
   const end = intercept(async ({ url }, on) => {
-    if (url.includes("/swap/") && ++quotes === 2) await held;
+    if (url.includes("/swap/") && ++quotes === 2) {
+      approved();
+      await held;
+    }
     return on();
   });
   const first = app.post("/mcp/defi/swap", order);
-  await vi.waitFor(() => expect(quotes).toBe(2), { timeout: 20_000 });
-  const second = app.post("/mcp/defi/swap", order);
-  await Promise.race([second, sleep(1_500)]);
+  await isApproved;
+  const second = app.post("/mcp/defi/swap", order, { ip: "198.51.100.7" });
+  await sleep(4_000);
+  expect(quotes).toBe(2);
   goOn();
   const answers = await Promise.all([first, second]);
   end();
