@@ -148,8 +148,8 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
 async function notifyClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
   const title = "🔐 Your claim of an account id has failed";
   const why = `${refusal.replaceAll("userId", "account id")}.`;
-  const own = await findAccountByLogin(ctx, login);
-  if (own !== null) await announce(ctx, own.userId, [title, why]);
+  const ownAccount = await findAccountByLogin(ctx, login);
+  if (ownAccount !== null) await announce(ctx, ownAccount.userId, [title, why]);
   const chatId = parseMessengerLogin(login);
   if (chatId === null) return;
   const userId = (await findUserOfMessenger(ctx, chatId)) ?? toChatUser(chatId);

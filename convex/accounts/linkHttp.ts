@@ -122,8 +122,8 @@ const wallet: MountedEndpoint = defineEndpoint({
       kind: "custody",
     });
     const isShown = !confirmed || isSet("MESSENGER_CONNECT_SECRET");
-    const shown = isShown ? named : derivePseudonym(userId);
-    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: shown };
+    const publicId = isShown ? named : derivePseudonym(userId);
+    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: publicId };
   },
 });
 

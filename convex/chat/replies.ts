@@ -2,7 +2,7 @@ import type { ActionCtx } from "../_generated/server";
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
-import { getUnit, type Fact, type Kind } from "../figures/facts";
+import { getUnit, type Fact, type FactKind } from "../figures/facts";
 import {
   formatCitable,
   listCited,
@@ -109,14 +109,15 @@ export const answerRun = defineWorker(
 /** How many coins of a question are covered, by all their figures; of so many of the largest there are the first ones. */
 const NAMED = 4;
 const LARGEST = 10;
-const FIRST: readonly Kind[] = ["price", "change24h", "marketCap"];
+const FIRST: readonly FactKind[] = ["price", "change24h", "marketCap"];
 /** How many of the most searched coins, and of the headlines. */
 const LISTED = 5;
 
 /** The facts that an answer to this question may cite, and the rest of its context, line by line. */
 function listCitable(question: string, { facts, own }: Context): Source[] {
   const coins = findCoins(question, indexNames(facts)).slice(0, NAMED);
-  const isAmong = (fact: Fact, kind: Kind, most: number) => fact.kind === kind && Number(fact.value) <= most;
+  const isAmong = (fact: Fact, kind: FactKind, most: number) =>
+    fact.kind === kind && Number(fact.value) <= most;
   const largest = facts.filter((one) => isAmong(one, "rank", LARGEST)).map(({ subject }) => subject);
   const figures = facts.filter(
     (one) =>

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { extractJson, valueIn } from "../lib/text/json";
+import { extractJson, parseWholeJson } from "../lib/text/json";
 import { removeForeignLinksDeep, cut } from "../lib/text/strings";
 
 /**
@@ -106,13 +106,13 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
 /** `{"result": {…}}`, `{"name": "answer", "arguments": {…}}`: a value around the answer. It is none if it names nothing of it. */
 function unwrapAnswer(json: unknown, shape: z.ZodType): unknown {
   if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
-  const asked = new Set(Object.keys(shape.shape).map(bare));
+  const expected = new Set(Object.keys(shape.shape).map(bare));
   const entries = Object.entries(json);
-  if (entries.some(([name]) => asked.has(bare(name)))) return json;
+  if (entries.some(([name]) => expected.has(bare(name)))) return json;
   const inner = entries.find(
     ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
   );
-  const value = typeof inner?.[1] === "string" ? valueIn(inner[1]) : inner?.[1];
+  const value = typeof inner?.[1] === "string" ? parseWholeJson(inner[1]) : inner?.[1];
   return isObject(value) ? unwrapAnswer(value, shape) : undefined;
 }
 
@@ -128,7 +128,7 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
   }
   const isNested = shape instanceof z.ZodArray || shape instanceof z.ZodObject;
   if (isNested && typeof value === "string") {
-    const written = valueIn(value);
+    const written = parseWholeJson(value);
     return written === undefined ? value : fitToShape(written, shape);
   }
   if (shape instanceof z.ZodArray && Array.isArray(value))

@@ -72,11 +72,11 @@ export const KINDS = {
   confidence: { label: "confidence of the model", unit: "percent" },
 } as const satisfies Readonly<Record<string, Measure>>;
 
-export type Kind = keyof typeof KINDS;
+export type FactKind = keyof typeof KINDS;
 
-export const getMeasure = (kind: Kind): Measure => KINDS[kind];
+export const getMeasure = (kind: FactKind): Measure => KINDS[kind];
 
-export const getUnit = (kind: Kind): Unit => KINDS[kind].unit;
+export const getUnit = (kind: FactKind): Unit => KINDS[kind].unit;
 
 /** Something that the service observed: source, subject, value and time. */
 export const vFact = v.object({
@@ -98,7 +98,7 @@ export type Fact = Infer<typeof vFact>;
 /** A source's figures as facts, kind by kind; `null` for a figure that the source does not have. */
 export function buildFacts(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url" | "id">,
-  values: Partial<Record<Kind, Fact["value"] | null>>,
+  values: Partial<Record<FactKind, Fact["value"] | null>>,
 ): Fact[] {
   return listKeys(values).flatMap((kind) => {
     const value = values[kind] ?? null;

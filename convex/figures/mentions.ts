@@ -74,8 +74,8 @@ const isWordEnd = (text: string, at: number): boolean => !/\w/.test(text.charAt(
 function findNameAt(text: string, at: number, { byFirst }: Names): string | null {
   const isName = (from: number) => (name: string) =>
     text.startsWith(name, from) && isWordEnd(text, from + name.length);
-  const named = byFirst.get(text.charAt(at))?.find(isName(at));
-  if (named !== undefined || text[at] !== "$") return named ?? null;
+  const match = byFirst.get(text.charAt(at))?.find(isName(at));
+  if (match !== undefined || text[at] !== "$") return match ?? null;
   const behind = byFirst.get(text.charAt(at + 1))?.find(isName(at + 1));
   const symbol = /^[A-Z][A-Z0-9]{1,9}(?!\w)/.exec(text.slice(at + 1, at + 13))?.[0];
   return behind === undefined && symbol === undefined ? null : `$${behind ?? symbol}`;

@@ -1,4 +1,12 @@
-import { formatAmount, getMeasure, formatNumeral, formatSize, getUnit, type Fact, type Kind } from "./facts";
+import {
+  formatAmount,
+  getMeasure,
+  formatNumeral,
+  formatSize,
+  getUnit,
+  type Fact,
+  type FactKind,
+} from "./facts";
 import { findMentions } from "./mentions";
 import { splitLines, normalizeText } from "../lib/text/sentences";
 import type { CitationIndex, Source } from "./citations";
@@ -250,7 +258,7 @@ function computeExpression(sides: readonly (readonly Source[])[], sign: string |
   return unit === "percent" ? null : formatSize((100 * a) / b);
 }
 
-const isPrice = (kind: Kind): boolean => getMeasure(kind).alike === "price";
+const isPrice = (kind: FactKind): boolean => getMeasure(kind).alike === "price";
 
 /** Facts with the same key can be compared: one kind or family, and amounts of coins only of the same coin. */
 const getComparableKind = ({ kind, subject }: Fact): string =>

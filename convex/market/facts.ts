@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { claimRefresh, findRefresh, finishRefresh } from "../platform/cache";
 import { defineMutation } from "../platform/changes";
-import { KINDS, vFact, type Fact, type Kind } from "../figures/facts";
+import { KINDS, vFact, type Fact, type FactKind } from "../figures/facts";
 import { isMajor, resolveSymbol } from "../lib/money/coins";
 import { findMentions, type Names } from "../figures/mentions";
 import { listKeys } from "../lib/objects";
@@ -34,7 +34,7 @@ export const LISTS = [
 ] as const satisfies readonly CollectionRequest[];
 
 /** Figures of one source about one subject at one time. */
-type StoredFacts = Omit<Fact, "kind" | "value"> & { values: Partial<Record<Kind, Fact["value"]>> };
+type StoredFacts = Omit<Fact, "kind" | "value"> & { values: Partial<Record<FactKind, Fact["value"]>> };
 
 /** Facts in their stored form: those of one source about one subject together. */
 export function encodeFacts(facts: readonly Fact[]): string {

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation } from "../_generated/server";
 import { beginRefresh, hashQuestion } from "../platform/cache";
-import type { Fact, Kind } from "../figures/facts";
+import type { Fact, FactKind } from "../figures/facts";
 import { vCaller } from "../platform/limits/callers";
 import { MAJORS, COIN_NAMES, type Major } from "../lib/money/coins";
 import { SOURCE_NAMES } from "../figures/publicSources";
@@ -81,8 +81,8 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
 /** The entry of a coin in the lists: its name, and its figures by kind. */
 function readListedCoin(symbol: string, facts: readonly Fact[]) {
   const ownFacts = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
-  const getValue = (wanted: Kind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
-  const number = (kind: Kind) => {
+  const getValue = (wanted: FactKind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
+  const number = (kind: FactKind) => {
     const value = getValue(kind);
     return typeof value === "number" ? value : null;
   };

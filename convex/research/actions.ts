@@ -19,7 +19,7 @@ import { collectFacts } from "../market/collectors";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { listKeys } from "../lib/objects";
-import { LATE, SHARED_FOR_MS } from "./model";
+import { LATE_SOURCE, SHARED_FOR_MS } from "./model";
 import { MODELS, type Answers, type MissingSource, type Model } from "./tables";
 import { vMaterial, listCollectionsFor, type Material } from "./writing/brief";
 import {
@@ -137,7 +137,7 @@ async function askSources(
       if (work === null) return undefined;
       return end === undefined
         ? await work
-        : await rejectWhenLate(work, end, () => new AppError("upstream", LATE));
+        : await rejectWhenLate(work, end, () => new AppError("upstream", LATE_SOURCE));
     } catch (error) {
       const reason = getErrorMessage(error);
       log.warn("research.source failed", { focus, collector, error: reason });
@@ -161,7 +161,7 @@ async function askSources(
     // They have rows of their own: what is late there shows when the report is written.
     ask("facts", collectFacts(ctx, listCollectionsFor(focus), { freshMs: SHARED_FOR_MS })),
   ]);
-  const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE);
+  const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE_SOURCE);
   return {
     answers: {
       ...defined({ market, sentiment, onchain }),

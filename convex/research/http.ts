@@ -22,7 +22,7 @@ import { toBillingSubject } from "../platform/limits/callers";
 import { readThrough } from "../platform/cache";
 import { toIso, MINUTE } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
-import { toResearchKey, LATE, parseResult } from "./model";
+import { toResearchKey, LATE_SOURCE, parseResult } from "./model";
 import { MODELS, type ResearchResult } from "./tables";
 import {
   reportExample,
@@ -45,7 +45,9 @@ const listing = () => import("../market/listing");
 function cachedForMs({ missing }: ResearchResult): number {
   const isGap = missing.some(
     ({ collector, reason }) =>
-      collector in MODELS && reason !== LATE && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
+      collector in MODELS &&
+      reason !== LATE_SOURCE &&
+      (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
   );
   return (isGap ? 2 : 15) * MINUTE;
 }

@@ -57,7 +57,7 @@ export const SERVES_MS: Record<keyof typeof MODELS, number> = {
 };
 
 /** The reason for a missing source whose answer may still arrive. */
-export const LATE = "It did not come in time";
+export const LATE_SOURCE = "It did not come in time";
 
 /** A focus for readers: a token, or "" for the whole market. */
 export const getFocusName = (focus: string): string => (focus === "" ? "the whole market" : focus);

@@ -12,7 +12,7 @@ import { outdate } from "../platform/cache";
 import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
-import { toResearchKey, LATE, SERVES_MS, SHARED_FOR_MS } from "./model";
+import { toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
 /** Observations: which shifts and reports share one, and its result. `research/actions` collects. */
@@ -78,7 +78,7 @@ export const findServingObservations = internalQuery({
       row[model] !== undefined && at - row.at <= SERVES_MS[model];
     const isAwaited = (row: Doc<"observations">, model: Model) =>
       at - row.at <= deadlines.sentiment &&
-      row.missing.some((one) => one.collector === model && one.reason === LATE);
+      row.missing.some((one) => one.collector === model && one.reason === LATE_SOURCE);
     const models = listKeys(MODELS);
     const found = models.flatMap((model) => rows.find((row) => serves(row, model)) ?? []);
     return {

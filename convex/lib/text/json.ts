@@ -20,7 +20,7 @@ export function parseTolerantly(text: string): unknown {
   try {
     return parseJson(text);
   } catch (error) {
-    const value = valueIn(text);
+    const value = parseWholeJson(text);
     if (value === undefined) throw error;
     return value;
   }
@@ -34,7 +34,7 @@ const MAX_CANDIDATES = 50;
  * fences and prose (and citations such as "[1]") surround them. A truncated one does not count, nor does what is in it.
  */
 export function extractJson(text: string): object[] {
-  const whole = valueIn(text);
+  const whole = parseWholeJson(text);
   if (whole !== undefined) return [whole];
   const found: object[] = [];
   for (let start = 0, failed = 0; start < text.length && failed < MAX_CANDIDATES; start++) {
@@ -56,16 +56,16 @@ export function extractJson(text: string): object[] {
 }
 
 /** The object or list that a whole text holds, also one inside a JSON string or with escaped quotes. */
-export function valueIn(text: string): object | undefined {
+export function parseWholeJson(text: string): object | undefined {
   const trimmed = text.trim();
   if (!/^[{["]/.test(trimmed)) return undefined;
   const exact = orNothing(() => parseJson(trimmed));
-  if (typeof exact === "string") return valueIn(exact);
+  if (typeof exact === "string") return parseWholeJson(exact);
   if (typeof exact === "object" && exact !== null) return exact;
   const read = trimmed.startsWith('"') ? null : tryRead(trimmed, 0);
   if (read !== null && read !== "cut" && afterBlanks(trimmed, read.end) === trimmed.length) return read.value;
   const unescaped = trimmed.includes('\\"') ? orNothing(() => parseJson(`"${trimmed}"`)) : undefined;
-  return typeof unescaped === "string" ? valueIn(unescaped) : undefined;
+  return typeof unescaped === "string" ? parseWholeJson(unescaped) : undefined;
 }
 
 function orNothing<Value>(read: () => Value): Value | undefined {

@@ -151,8 +151,8 @@ const read: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { userId, since }) => {
     const now = Date.now();
-    const asked = { userId, after: since ?? now - 7 * DAY, now };
-    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.readEvents, asked);
+    const range = { userId, after: since ?? now - 7 * DAY, now };
+    const { events, next } = await ctx.runQuery(internal.messenger.webhooks.events.readEvents, range);
     return { events, next: next === null ? null : String(next) };
   },
 });

@@ -150,14 +150,22 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
       const parsed = parseInput(input, raw);
       const requestedId = textAt(parsed, "userId");
       const who = requestedId === undefined ? {} : { userId: requestedId };
-      const caller: Caller = { ...who, ...(await signedIn(ctx)), ...keyIn(headers), address, requestId };
+      const caller: Caller = {
+        ...who,
+        ...(await signedIn(ctx)),
+        ...readKeyHash(headers),
+        address,
+        requestId,
+      };
       const idempotencyKey = readIdempotencyKey(request, parsed);
       // Where access is decided in between, the address is counted before it; else both at once.
       const decides = access !== undefined && access !== "shown";
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
       const account =
-        requestedId === undefined ? undefined : await know(ctx, requestedId, { ...keyIn(headers), ...right });
+        requestedId === undefined
+          ? undefined
+          : await know(ctx, requestedId, { ...readKeyHash(headers), ...right });
       if (account !== undefined) {
         caller.userId = account.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
@@ -196,7 +204,7 @@ function documentAccess(
 }
 
 /** The hash of an API key (`accounts/keys`). */
-function keyIn(headers: Headers): Pick<Caller, "keyHash"> {
+function readKeyHash(headers: Headers): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(headers.get("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
 }

@@ -36,7 +36,7 @@ function meantBy(value: unknown, expected: string, path: readonly PropertyKey[])
   if (expected === "boolean") return { true: true, false: false }[text.toLowerCase()];
   if (expected === "number" || expected === "int")
     return /^-?\d{1,16}(?:\.\d{1,16})?$/.test(text) ? Number(text) : undefined;
-  return expected === "array" || expected === "object" ? valueIn(text, expected) : undefined;
+  return expected === "array" || expected === "object" ? parseNested(text, expected) : undefined;
 }
 
 function parseDigits(value: unknown, path: readonly PropertyKey[]): string | undefined {
@@ -47,7 +47,7 @@ function parseDigits(value: unknown, path: readonly PropertyKey[]): string | und
 }
 
 /** The list or the object that a text holds. */
-function valueIn(text: string, expected: "array" | "object"): unknown {
+function parseNested(text: string, expected: "array" | "object"): unknown {
   if (!text.startsWith(expected === "array" ? "[" : "{")) return undefined;
   try {
     return parseJson(text);

@@ -17,11 +17,11 @@ export async function readRequestBody(request: Request): Promise<ReadBody> {
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const bytes = await request.arrayBuffer();
   if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  return textIn(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
+  return decodeText(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
 }
 
 /** Text in the charset of its mark, else in the one that its type names, else in UTF-8; so is text of an unknown charset. */
-function textIn(bytes: Uint8Array, type: string): ReadBody {
+function decodeText(bytes: Uint8Array, type: string): ReadBody {
   const [, named = "utf-8"] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
   const [first, second] = bytes;
   const marked =

@@ -148,7 +148,7 @@ function toRoundedUsd(micros: number): number {
 
 /** Notes what a call has cost, in millionths of a USD: it is stored with the action's other notes. */
 export function noteCost(billTo: BillingSubject, provider: Infer<typeof vBilled>, micros: number): void {
-  const own = typeof billTo === "string" ? [] : listHolders(billTo);
+  const holders = typeof billTo === "string" ? [] : listHolders(billTo);
   const shared = !isCaller(billTo) ? [] : billTo.class === "anonymous" ? [CALLERS, STRANGERS] : [CALLERS];
-  noteSpent({ day: toDay(Date.now()), provider, micros, parts: [...shared, ...own] });
+  noteSpent({ day: toDay(Date.now()), provider, micros, parts: [...shared, ...holders] });
 }

@@ -9,7 +9,7 @@ import {
   type Source,
   type UnnumberedSource,
 } from "../../../convex/figures/citations";
-import { buildFacts, KINDS, getUnit, type Fact, type Kind } from "../../../convex/figures/facts";
+import { buildFacts, KINDS, getUnit, type Fact, type FactKind } from "../../../convex/figures/facts";
 import { listKeys } from "../../../convex/lib/objects";
 import { indexNames } from "../../../convex/figures/mentions";
 
@@ -28,7 +28,7 @@ export function partsOf(file: string): { title: string; text: string }[] {
   });
 }
 
-export function factOf(subject: string, kind: Kind, value: number | string, observedAt: number): Fact[] {
+export function factOf(subject: string, kind: FactKind, value: number | string, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: "CoinGecko", url: "https://example.org/figures" };
   return buildFacts(by, { [kind]: value });
 }
@@ -92,8 +92,8 @@ function moodsIn(text: string, observedAt: number): Keyed[] {
  */
 const COMPUTED: readonly (readonly [
   name: string,
-  kind: Kind,
-  from: readonly Kind[],
+  kind: FactKind,
+  from: readonly FactKind[],
   compute: (a: number, b: number) => number,
 ])[] = [
   ["toDayHigh", "result", ["lastTrade", "dayHigh"], (price, level) => (price / level - 1) * 100],
@@ -103,12 +103,12 @@ const COMPUTED: readonly (readonly [
 ];
 
 function computedFrom(facts: readonly Fact[], at: number): Keyed[] {
-  const valueOf = (subject: string, kind: Kind) => {
+  const valueOf = (subject: string, kind: FactKind) => {
     const value = facts.find((one) => one.subject === subject && one.kind === kind)?.value;
     return typeof value === "number" ? value : Number.NaN;
   };
   const by = { source: "computed by this service", url: "", observedAt: at };
-  const made = (subject: string, name: string, kind: Kind, value: number): Keyed[] =>
+  const made = (subject: string, name: string, kind: FactKind, value: number): Keyed[] =>
     Number.isFinite(value) ? [[`${subject}.${name}`, toSource({ ...by, subject, kind, value })]] : [];
   const subjects = [...new Set(facts.map(({ subject }) => subject))];
   const risen = ["BTC", "ETH", "SOL"].filter((coin) => valueOf(coin, "change24h") > 0);
