@@ -1,8 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { hasKeyRequest, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import type { BuiltIn } from "./tools";
-import { callService, ServiceError, type Body, type ServiceCall } from "./service";
-import { isObject, formatObject } from "./text";
+import { callService, ServiceError, type ServiceCall } from "./service";
+import { isObject, formatObject, type Body } from "./text";
 import type { Called } from "./tools";
 
 /**

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { FROZEN, PAUSED } from "../../convex/lib/refusals";
 import { parseJson } from "../json";
-import { isObject } from "./text";
+import { isObject, type Body } from "./text";
 
 /** One request to the service. */
 export type ServiceCall = {
@@ -17,8 +17,6 @@ export type ServiceCall = {
   /** Fires when the client has cancelled the call. */
   signal: AbortSignal;
 };
-
-export type Body = Record<string, unknown>;
 
 /** A call without an answer to show; its message is for the person in the chat. */
 export class ServiceError extends Error {

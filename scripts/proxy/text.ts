@@ -5,12 +5,13 @@ import {
   formatSignedPercent,
 } from "../../convex/lib/text/numbers";
 import type { BuiltIn } from "./tools";
-import type { Body } from "./service";
 
 /**
  * An answer as text for a chat: the same facts as its data, field by field, with money, times and amounts as people read
  * them. What only programs need (exact digits) is in the data.
  */
+
+export type Body = Record<string, unknown>;
 
 declare const BUILT_IN: BuiltIn;
 
