@@ -245,7 +245,7 @@ export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string
  *   upstream: "The LLM gateway",
  *   freshMs: () => 60 * SECOND,
  *   caller,
- *   begin: () => ctx.runMutation(internal.market.snapshot.startSnapshotRefresh, { caller }),
+ *   begin: () => ctx.runMutation(startSnapshotRefresh, { caller }),
  * });
  * @throws AppError `upstream` if the refresh failed, or took too long and there is no earlier answer.
  */

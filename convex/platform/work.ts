@@ -69,7 +69,7 @@ export function buildFailureHandler<Args extends Record<string, Value>>(
  * Enqueues an action: it runs once it is due and its queue has a free place. The action gets `job` besides its own
  * arguments; the mutation that stores its result calls `completeWork` with it.
  * @example
- * await enqueueWork(ctx, internal.research.actions.writeReport, { reportId }, { queue: "models", subject: reportId, attempts: 4 });
+ * await enqueueWork(ctx, writeReport, { reportId }, { queue: "models", subject: reportId, attempts: 4 });
  */
 export async function enqueueWork<Args extends Record<string, Value>>(
   ctx: MutationCtx,
