@@ -31,8 +31,8 @@ export const freshReference: Plugin = {
     id === "./bytes" && importer?.endsWith("/convex/pages/reference/texts.ts") === true ? REFERENCE : null,
   load: (id) =>
     id === REFERENCE
-      ? `import { published } from ${JSON.stringify(PUBLICATION)};
-export const { TAG, PROXY_SHA256, TEXTS, PAGE_HEADERS } = published();`
+      ? `import { buildPublication } from ${JSON.stringify(PUBLICATION)};
+export const { TAG, PROXY_SHA256, TEXTS, PAGE_HEADERS } = buildPublication();`
       : null,
 };
 
