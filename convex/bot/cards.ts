@@ -111,7 +111,7 @@ export const ONLY_LOGIN: Paragraph = [
   { command: "freeze" },
   " stops everything that moves your money, and ",
   { command: "newid" },
-  " replaces an account id that has leaked. To unlink it, first ask the operator of this service to give your account a login to the web application.",
+  " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
 ];
 
 /** The card of an account that a code has linked. @param account Its user's name in the web application. */

@@ -75,7 +75,7 @@ test("a link for an owner is nobody's in another's hands by guessing, and for on
   await tap(app, "🔐 Own");
   const second = await linkOf(app, `${LONG}-two`);
   await say(app, second.replace("/start own_", "/own "));
-  expect(await newest(app)).toMatch(/waits for you: a login owns one in all/);
+  expect(await newest(app)).toMatch(/a login can own only one: end that claim first/);
   await claimsTakeEffect(app);
   await say(app, second);
   expect(await newest(app)).toContain("You own another account id already");

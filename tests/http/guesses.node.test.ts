@@ -63,7 +63,7 @@ describe("a payment's hash that no node has heard of", () => {
     expect(tried).toBeGreaterThanOrEqual(30);
     expect([more.status, more.body.error]).toEqual([
       429,
-      expect.stringMatching(/^Your network address's limit of look-ups/),
+      expect.stringMatching(/^Rate limit reached: 120 look-ups/),
     ]);
   });
 });
