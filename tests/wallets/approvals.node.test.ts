@@ -91,7 +91,10 @@ describe("a send by userId alone", () => {
 
     const second = send(userId, { idempotencyKey: "two", amount: "26000000" });
     const early = await app.post("/mcp/defi/send", second);
-    expect([early.status, early.body.error]).toEqual([429, expect.stringContaining("has refused such a question")]);
+    expect([early.status, early.body.error]).toEqual([
+      429,
+      expect.stringContaining("has refused such a question"),
+    ]);
     await hourPasses(app);
     expect((await app.post("/mcp/defi/send", second)).status).toBe(202);
     await browser.mutation(api.accounts.profile.setLimit, { dailyUsd: "100" });
