@@ -1,13 +1,17 @@
 import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { chain, test, useChain } from "../support/chain/chain";
+import { chain, test as chainTest, useChain } from "../support/chain/chain";
 import { createWalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 
 /** `npx convex run ops/doctor:ask` and `bot/service:register`, on the stand-ins and a chain of this machine. */
 
 useChain();
-test.scoped({ settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-see" } } });
+
+// A test of its own: files of one process share the chain's.
+const test = chainTest.extend({
+  settings: { env: { MESSENGER_WEBHOOK_SECRET: "a-secret-nobody-may-see" } },
+});
 
 const asked = (app: ReturnType<typeof createWalletApp>) => app.t.action(internal.ops.doctor.ask, {});
 
