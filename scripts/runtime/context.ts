@@ -165,7 +165,7 @@ export function createContexts(script: string, modules: readonly PushedModule[])
     };
     return {
       streams,
-      hasGlobal: (name) => name in context,
+      hasGlobal: (name) => vm.runInContext(`${JSON.stringify(name)} in globalThis`, context) === true,
       load: async (name) => {
         evaluating++;
         try {
