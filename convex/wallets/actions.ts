@@ -11,7 +11,7 @@ import { executeOrder as carryOut, checkOrder, readOrder } from "./orders/execut
 
 const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing was repaired`;
 
-/** Carries out an order for which nobody may wait: its owner has tapped for it. */
+/** Executes an order that its owner has approved by tap, whether or not a caller still waits. */
 export const executeApproved = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
   await carryOut(ctx, orderId, PREPARED_FOR_MS);
 });
@@ -22,9 +22,9 @@ export const checkSigned = defineProviderAction({ orderId: v.id("orders") }, asy
 });
 
 /**
- * For an operator who has restored a backup: `npx convex run --prod wallets/actions:repair '{"address":"0x…"}'`, with a
- * wallet's address or a service account's. Takes the chain's count of the account's transactions as its next nonce, if
- * that is higher. Moves nothing; safe to repeat.
+ * For an operator who has restored a backup: `npx convex run --prod wallets/actions:repair '{"address":"0x…"}'`, with
+ * the address of a wallet or of a service account. Takes the chain's count of the account's transactions as its next
+ * nonce, if that is higher. Moves nothing; safe to repeat.
  * @throws AppError `invalid_request` if no account has this address; `upstream`, also if the chain's answers differ.
  */
 export const repair = internalAction({

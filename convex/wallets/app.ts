@@ -11,7 +11,7 @@ const vWalletView = v.object({
   kind: vWalletKind,
   address: v.string(),
   balances: v.array(vHolding),
-  /** Of everything, dust included. */
+  /** The value of all holdings, dust included. */
   totalValueUsd: v.number(),
   /** Epoch ms. */
   pricedAt: v.number(),
@@ -19,7 +19,7 @@ const vWalletView = v.object({
 
 /**
  * The user's wallets and their holdings on the chain, without empty ones, and without dust unless requested. A holding
- * without a known price is shown.
+ * without a live price is always included.
  * @throws AppError `unauthorized`, `rate_limited`; `upstream` if the chain does not answer.
  */
 export const view = action({

@@ -16,7 +16,7 @@ import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 const ERC20S = SYMBOLS.filter((symbol) => WALLET_TOKENS[symbol].address !== null);
 const FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
-/** ETH and USDC of an address, as exact decimals. */
+/** ETH and USDC balances of an address, as exact decimals. */
 export const getGasBalances = withUsage(async (_ctx, address: string) => {
   const { native, tokens } = await readAccount(
     requireStoredAddress(address),
@@ -33,7 +33,10 @@ type Portfolio = {
   pricedAt: number;
 };
 
-/** All five tokens of an address with live prices, in one call to the chain; `priceSource` says where one comes from. */
+/**
+ * All five token balances of an address with live prices, in one call to the chain; `priceSource` names the price's
+ * source.
+ */
 export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Portfolio> => {
   const account = await readAccount(
     requireStoredAddress(address),
@@ -63,8 +66,8 @@ export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Por
 });
 
 /**
- * Values for limits, in micro-USD: of an amount, absent without a live price; and of one ether, 0 without one. Its calls
- * are noted; the caller counts them with its own.
+ * Values for limits, in micro-USD: of the amount (absent without a live price), and of one ether (0 without one). Usage
+ * is recorded; the caller counts it with its own.
  * @throws AppError `upstream` if the chain does not answer.
  */
 export async function estimateValues({
@@ -88,12 +91,12 @@ export async function estimateValues({
   };
 }
 
-/** In micro-USD: nobody pays a network fee for less. */
+/** In micro-USD: a smaller amount is not worth its network fee. */
 const CENT = 10_000n;
 
 /**
- * What is wrong with an amount that looks as if it was meant in whole tokens: it is worth less than a cent, and the wallet
- * holds as many whole ones. Otherwise `null`. For callers that count chain calls.
+ * The warning about an amount that looks like whole tokens instead of smallest units: it is worth less than a cent, and
+ * the wallet holds as many whole tokens. Otherwise `null`. For callers that count chain calls.
  * @param value In micro-USD; absent without a live price.
  * @throws AppError `upstream`
  */
@@ -118,7 +121,9 @@ function listTokenAddresses(symbols: readonly Symbol[]) {
 /** In the feeds' unit. */
 type Price = { price: bigint; source: PriceSource };
 
-/** Live prices by the feeds; ether's, which the public tickers know as well, by them if its feed has none. Never a model's. */
+/**
+ * Live prices from the feeds. Ether falls back to the public tickers if its feed has no answer. Never a model's price.
+ */
 async function getPrices<Feed extends FeedName>(
   feeds: readonly Feed[],
   rounds: Awaited<ReturnType<typeof readRounds>>,

@@ -15,7 +15,7 @@ const CHAIN_FAILED = "The chain's RPC node failed or did not answer.";
 
 const network = z.string().describe("base: Base mainnet, chain id 8453");
 
-/** Fields of a wallet in answers. */
+/** Wallet fields of responses. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
 
 const create: MountedEndpoint = defineEndpoint({

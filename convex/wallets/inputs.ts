@@ -6,7 +6,7 @@ import { optionalUnlessBlank, oneOfSymbols, wholeNumberWithDefault } from "../pl
 import { parseUnits } from "../lib/money/amounts";
 import { findRecipientProblem, SYMBOLS } from "./tokens";
 
-/** Shapes of endpoints that show or move money. Messages complete the sentence "<field> …". */
+/** Input schemas of endpoints that show or move money. Messages complete the sentence "<field> …". */
 
 export const swapToken = oneOfSymbols(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
   "One of the five tokens, in any case.",
@@ -15,7 +15,7 @@ export const swapToken = oneOfSymbols(SYMBOLS, `must be one of ${SYMBOLS.join(",
 const AMOUNT =
   "must be a whole number of digits in the token's smallest unit, without a decimal point, at most 2^256 - 1";
 
-/** Digits in the token's smallest unit. */
+/** An amount: digits in the token's smallest unit. */
 export const amount = z
   .string(AMOUNT)
   .trim()
@@ -46,7 +46,7 @@ export const slippageBps = wholeNumberWithDefault(100, 0, 1_000).describe(
 );
 
 const YES_OR_NO = String.raw`^\s*(?:[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$`;
-/** Yes or no, also as a text. An empty text does not count as absent: the client may have meant yes. */
+/** A boolean, also as text. Empty text does not count as absent: the client may have meant true. */
 const yesOrNo = z
   .preprocess((value) => {
     const word = typeof value === "string" ? value.trim().toLowerCase() : value;
@@ -75,7 +75,7 @@ export const walletChoice = optionalUnlessBlank(z.enum(["custody", "basic"], "mu
   .transform((value): "custody" | "basic" => value ?? "custody")
   .describe("Which of the user's wallets pays.");
 
-/** The header of tool layers. */
+/** The header by which tool layers mark their calls. */
 export const TOOL_CALL = {
   "Tool-Call":
     "`true` of a layer that calls for a model, which may repeat what it got no answer to: an order without an idempotency key finds the one of the same credential and terms of the last ten minutes, unless that has failed; and an amount worth less than a cent is refused where the wallet holds that amount of whole tokens.",
@@ -85,7 +85,7 @@ export function asksAsTool({ headers }: Pick<Call, "headers">): boolean {
   return headers.get("tool-call") === "true";
 }
 
-/** A field of every answer about a wallet of a short `userId` without an owner. */
+/** A field of every answer about a wallet with a short, ownerless `userId`. */
 export const weakId = {
   warning: z
     .string()
@@ -98,7 +98,7 @@ export const weakId = {
 const WARNING =
   "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";
 
-/** The warning for a caller, or none. @param further Another one, without its full stop. */
+/** The warning of an answer; no field without one. @param further Another warning, without its full stop. */
 export function buildWarning(
   { named, caller }: Pick<Call, "named" | "caller">,
   further: string | null = null,

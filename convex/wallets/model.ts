@@ -16,8 +16,8 @@ import type { UserRequest, vWalletKind } from "./tables";
 import { WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
- * Wallets, the service's own accounts, and the one rule of whether an order may still be signed. Plain functions; those
- * that write are steps of their caller's mutation.
+ * Wallets, the service's own accounts, and the one rule that decides whether an order may still be signed. Plain
+ * functions; those that write are steps of their caller's mutation.
  */
 
 export type WalletKind = Infer<typeof vWalletKind>;
@@ -34,7 +34,7 @@ export async function findWallet(
   return queryByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
 }
 
-/** The user of an address: by the service's wallets first, then by linked addresses; `null` if there is none. */
+/** The user of an address: the service's wallets first, then linked addresses; `null` if there is none. */
 export async function findUserIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
   const stored = toChecksum(address);
   if (stored === null) return null;
@@ -42,7 +42,7 @@ export async function findUserIdByAddress(ctx: QueryCtx, address: string): Promi
   return wallet === null || wallet.userId === NOBODY ? findLinkedUser(ctx, stored) : wallet.userId;
 }
 
-/** The wallet or service account with an address, checksummed; `null` when there is none. */
+/** The wallet or service account with a checksummed address; `null` if there is none. */
 export async function findWalletByAddress(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
   return getOneFrom(ctx.db, "wallets", "by_address", address);
 }
@@ -57,14 +57,14 @@ export async function requireWallet(ctx: QueryCtx, walletId: string): Promise<Do
   return wallet;
 }
 
-/** An address in any case, checksummed. */
+/** Parses an address in any case; returns it checksummed. */
 export function parseStoredAddress(text: string): Address {
   const address = toChecksum(text);
   if (address === null) throw new AppError("internal", "A stored address is damaged");
   return address;
 }
 
-/** The address of a wallet's row or of an order's: it was checksummed when it was stored, so it is not hashed again. */
+/** The address in a wallet's or an order's row. It was checksummed when stored, so it is not hashed again. */
 export function requireStoredAddress(text: string): Address {
   if (!isAddress(text)) throw new AppError("internal", "A stored address is damaged");
   return text;
@@ -81,14 +81,14 @@ function isHex(text: string): text is Hex {
 
 export const EXPLORER = "https://basescan.org/tx/";
 
-/** An order's state, of which something was signed, as callers are shown it. */
+/** The public status of an order with a signed transaction. */
 export function toPublicStatus({
   state,
 }: Pick<Doc<"orders">, "state">): "confirmed" | "submitted" | "failed" {
   return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 
-/** What an order takes out of its wallet. */
+/** The token and amount that leave an order's wallet. */
 export function outgoing(request: UserRequest): { token: Symbol; amount: string } {
   return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
 }
@@ -97,23 +97,23 @@ export function formatTokenAmount(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
 
-/** To three digits: an estimated fee is shown as what surely is enough. */
+/** Rounds up to three digits, so that a displayed fee estimate is surely enough. */
 export function roundUp(wei: bigint): bigint {
   const unit = 10n ** BigInt(Math.max(0, wei.toString().length - 3));
   return ((wei + unit - 1n) / unit) * unit;
 }
 
-/** A network fee for people. @param etherPrice In micro-USD; 0 without a live price. */
+/** A network fee in words. @param etherPrice In micro-USD; 0 without a live price. */
 export function feeWords(wei: bigint, etherPrice: bigint): string {
   const eth = `${formatUnits(wei, 18)} ETH`;
   return etherPrice === 0n ? eth : `${formatUsd(toUsd((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
-/** The service's own accounts, which belong to nobody. */
+/** The service's own accounts, which belong to no user. */
 const SERVICE_ROLES = ["relayer", "anchor"] as const;
 export type ServiceRole = (typeof SERVICE_ROLES)[number];
 
-/** @param address Checksummed; each key that was ever configured is an account of its own. */
+/** @param address Checksummed. Each key that was ever configured is an account of its own. */
 export function toServiceWalletId(role: ServiceRole, address: string): string {
   return `${role}_${address}`;
 }
@@ -141,26 +141,27 @@ export async function findLastSent(
     .first();
 }
 
-/** Whether an order of a service account is about to be signed. */
+/** Whether a service account has an order that is about to be signed. */
 export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: string): Promise<boolean> {
   const walletId = toServiceWalletId(role, address);
   const open = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
   return (await open.first()) !== null;
 }
 
-/** An order that is not signed by then is dropped: its caller left long ago. */
+/** Lifetime of an unsigned order: its caller left long ago. */
 export const PREPARED_FOR_MS = 2 * MINUTE;
 
-/** The message to a caller whose order was never signed. */
+/** The message to the caller of an order that was never signed. */
 export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
 
-/** The refusal of all sends and swaps; `null` unless the operator has paused them. */
+/** The error for every send and swap while the operator has paused them; otherwise `null`. */
 export function getPauseError(): AppError | null {
   return isOn("TRADING_PAUSED") ? new AppError("paused", PAUSED) : null;
 }
 
 /**
- * Why nothing is signed for an order any more; `null` if it may be. Asked before a key opens, and before bytes are stored.
+ * The reason not to sign an order any more; `null` if it may be signed. Checked before a key opens, and again before
+ * bytes are stored.
  * @param now Epoch ms.
  */
 export async function findSigningRefusal(

@@ -3,8 +3,8 @@ import { AppError } from "../lib/errors";
 import { toChecksum, isAddress, USDC } from "../lib/money/base";
 
 /**
- * The tokens that can be held, sent and swapped, on Base (chain id 8453), and the addresses to which nothing is sent.
- * Addresses and decimals: the tokens' own contracts as listed by the chain's bridge; checksums verified.
+ * The supported tokens on Base (chain id 8453), and the addresses that never receive funds. Addresses and decimals: the
+ * tokens' own contracts as listed by the chain's bridge; checksums verified.
  */
 
 export const SYMBOLS = ["ETH", "USDC", "USDT", "DAI", "WETH"] as const;
@@ -14,7 +14,7 @@ type Token = {
   /** `null`: the chain's own coin. */
   address: Address | null;
   decimals: number;
-  /** The price feed that values it. */
+  /** The price feed of its value. */
   feed: "ETH" | "USDC" | "USDT" | "DAI";
 };
 
@@ -32,8 +32,8 @@ const NATIVE_SENTINEL: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 /**
- * Contracts that are never a person's wallet: money sent there is lost, or anybody can take it. Sources: the projects'
- * own deployment pages.
+ * Contracts that are never a person's wallet: money sent there is lost, or free for anybody to take. Sources: the
+ * projects' own deployment pages.
  */
 const CONTRACTS: readonly string[] = [
   ...Object.values(WALLET_TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
@@ -49,18 +49,18 @@ const CONTRACTS: readonly string[] = [
   "0x0000000071727De22E5E9d8BAf0edAc6f37da032",
   // The deterministic deployment proxy.
   "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-  // USDC, USDT, DAI and WETH on Ethereum: on Base nobody can return anything from there.
+  // USDC, USDT, DAI and WETH on Ethereum: on Base these addresses have no code that could return funds.
   "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
   "0xdAC17F958D2ee523a2206206994597C13D831ec7",
   "0x6B175474E89094C44Da98b954EedeAC495271d0F",
   "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
 ];
 
-/** Addresses for burning: 0x…dead and similar ones, and f alone. */
+/** Burn addresses: 0x…dead and similar ones, and f alone. */
 const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
 
 /**
- * Precompiles, and addresses that count up from zero, to which nobody has a key; then the OP stack's predeploys,
+ * Precompiles, and addresses that count up from zero, which have no known key; then the OP stack's predeploys,
  * 0x4200…0000 to 0x4200…07ff.
  */
 const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
@@ -74,7 +74,7 @@ export function swapAddress(symbol: Symbol): Address {
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
-/** Why an address cannot be a recipient, completing "address …"; `null` for one that can. */
+/** The reason why an address cannot be a recipient, completing "address …"; `null` for a valid one. */
 export function findRecipientProblem(value: string): string | null {
   if (!isAddress(value)) return "must be an address: 0x and 40 hex digits";
   const digits = value.slice(2);
@@ -84,7 +84,7 @@ export function findRecipientProblem(value: string): string | null {
   return isNobodys ? NOBODYS : null;
 }
 
-/** A recipient, checksummed. @throws AppError `invalid_request` */
+/** Parses a recipient; returns it checksummed. @throws AppError `invalid_request` */
 export function parseRecipient(text: string): string {
   const value = text.trim();
   const problem = findRecipientProblem(value);

@@ -17,17 +17,17 @@ import { getKeySeal } from "./tables";
 import { parseServiceWalletId, type ServiceRole } from "../model";
 
 /**
- * The custody provider: takes an order's id, returns a signature. Only here is a key ever unsealed, for the moment
- * of one signature; a hosted provider with the same interface can replace it. For actions.
+ * The custody provider: takes an order's id, returns a signature. This is the only file that unseals a key, for the
+ * moment of one signature; a hosted provider with the same interface can replace it. For actions.
  */
 
-/** Whether this service can sign for an account; for a service account only while its key is the configured one. */
+/** Whether this service can sign for an account. A service account needs its key to be the configured one. */
 export function canSign(walletId: string): boolean {
   const account = parseServiceWalletId(walletId);
   return account === null || account.address === getServiceAddress(account.role);
 }
 
-/** A new wallet: its id, its address, and its sealed key. Nothing is stored yet. */
+/** Generates a wallet: its id, its address and its sealed key. Nothing is stored yet. */
 export async function createWallet(): Promise<{ walletId: string; address: Address; sealedKey: string }> {
   const walletId = `wal_${crypto.randomUUID().replaceAll("-", "")}`;
   const key = generatePrivateKey();
@@ -36,7 +36,7 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
 }
 
 /**
- * Whether this service could sign for a user's wallet, without opening its key: for rehearsals.
+ * Requires that this service could sign for a user's wallet, without opening its key: for rehearsals.
  * @throws AppError `internal` if not.
  */
 export async function requireKey(ctx: ActionCtx, walletId: string): Promise<void> {
@@ -46,10 +46,10 @@ export async function requireKey(ctx: ActionCtx, walletId: string): Promise<void
 
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
 
-/** Signed bytes with their nonce, and the hash under which they are mined. */
+/** Signed bytes, their nonce and their transaction hash. */
 type Signed = { nonce: number; raw: Hex; hash: Hex };
 
-/** The order that is signed for, and whether the transaction moves nothing. No key opens without one. */
+/** The order to sign for, and whether the transaction moves nothing. No key opens without an order. */
 type Under = { order: Doc<"orders">; isEmpty: boolean };
 
 /** Signs a transaction of an account. Only for `wallets/orders/signer`, which checks it against the order. */
@@ -72,7 +72,10 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
-/** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
+/**
+ * Returns the key alone, not a viem account: deriving the public key costs as much as a signature, which does not need
+ * it.
+ */
 async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEmpty }: Under): Promise<Hex> {
   const account = parseServiceWalletId(walletId);
   if (account !== null) {
@@ -90,9 +93,9 @@ async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEm
 }
 
 /**
- * The keys of the service's own accounts, which hold only gas. The relayer executes signed payments and can redirect
- * nothing, because the payer has signed payee and amount. The anchor writes the signal record's head to the chain. Only
- * this file reads these keys.
+ * Private keys of the service's own accounts, which hold only gas. The relayer executes signed payments and can
+ * redirect none, because the payer's signature covers payee and amount. The anchor writes the signal record's head to
+ * the chain. This is the only file that reads these keys.
  */
 const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY" } as const satisfies Record<
   ServiceRole,
@@ -105,12 +108,12 @@ function serviceKey(role: ServiceRole): Hex {
   try {
     if (isHex(key) && privateKeyToAccount(key)) return key;
   } catch {
-    // Zero, or above the curve's order. The original error may quote the key.
+    // The key is zero or above the curve's order. The original error may quote the key, so it is dropped.
   }
   throw new AppError("not_configured", `${KEYS[role]} is not configured correctly`);
 }
 
-/** The address that pays the gas, checksummed; `null` without a key. */
+/** The checksummed address that pays the gas; `null` without a key. */
 export function getServiceAddress(role: ServiceRole): Address | null {
   return getOptional(KEYS[role]) === undefined ? null : privateKeyToAccount(serviceKey(role)).address;
 }

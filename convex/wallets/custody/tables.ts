@@ -4,7 +4,7 @@ import type { RecordsOf } from "../../platform/records";
 import type { SealContext } from "../../lib/seals";
 
 export const custodyTables = {
-  /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
+  /** Sealed private keys. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
   walletKeys: defineTable({
     walletId: v.string(),
     userId: v.string(),
@@ -24,7 +24,7 @@ export const custodyRecords: RecordsOf<typeof custodyTables> = {
   },
 };
 
-/** The context of a key's envelope: it opens only for the wallet it was made for. */
+/** The seal context of a key: it opens only for its own wallet. */
 export function getKeySeal(walletId: string): SealContext {
   return { purpose: "wallet private key", owner: walletId };
 }

@@ -8,10 +8,10 @@ import { charge } from "../../platform/limits/charges";
 import { findSigningRefusal, findWallet, type WalletKind } from "../model";
 import { vWalletKind } from "../tables";
 
-/** Users' wallets and their sealed keys, which only `custody/signatures` opens. */
+/** Users' wallets and their sealed keys, which `custody/signatures` alone opens. */
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
-/** `existing`: whether it was there before. */
+/** `existing`: whether the wallet was there before. */
 const vOwnWallet = v.object({ ...vWallet.fields, existing: v.boolean() });
 
 /** A user's wallet of a kind, or `null`. */
@@ -25,9 +25,9 @@ export const findWalletRow = internalQuery({
 });
 
 /**
- * Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused, and nothing
+ * Stores a new wallet, unless the user already has one of this kind: then the new key is discarded unused, and nothing
  * is counted.
- * @param args.caller Against whose limits it counts; absent: none's.
+ * @param args.caller The caller whose limits count it; absent: no limit.
  * @throws AppError `rate_limited`
  */
 export const storeNewWallet = internalMutation({
@@ -51,9 +51,9 @@ export const storeNewWallet = internalMutation({
 });
 
 /**
- * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
- * @param caller Against whose limits a new one counts; absent: none's.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created; `rate_limited`.
+ * The user's wallet of a kind, created if missing; of concurrent calls, one key is kept. For actions.
+ * @param caller The caller whose limits count a new wallet; absent: no limit.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if a wallet has to be created; `rate_limited`.
  */
 export async function ensureWallet(
   ctx: ActionCtx,
@@ -72,7 +72,7 @@ export async function ensureWallet(
 
 /**
  * The sealed key of an order's wallet, only for `custody/signatures`.
- * @param args.isEmpty Whether it signs a transaction that moves nothing, which ends an order whatever the rules say now.
+ * @param args.isEmpty Whether the transaction moves nothing: it may end an order whatever the current rules say.
  * @throws AppError as `findSigningRefusal`.
  */
 export const getSealedKey = internalQuery({
@@ -89,7 +89,7 @@ export const getSealedKey = internalQuery({
   },
 });
 
-/** The sealed key of a wallet, for `custody/signatures` to see whether it would open. */
+/** The sealed key of a wallet, with which `custody/signatures` checks that it could be opened. */
 export const envelope = internalQuery({
   args: { walletId: v.string() },
   returns: v.string(),

@@ -9,7 +9,7 @@ import type { UserRequest } from "../tables";
 import { getCallersKey, type Order } from "./model";
 import type { Rehearsal } from "./rehearsal";
 
-/** The answers to orders over HTTP: their fields, and how an order or a rehearsal fills them. */
+/** Response bodies of orders over HTTP, and how an order or a rehearsal fills them. */
 
 export const orderFields = {
   success: z
@@ -58,7 +58,7 @@ export const orderFields = {
   ...weakId,
 };
 
-/** A failure of an order that ended before anything of it was signed says so, and its key is free again. */
+/** The answer to an order that failed before a signature: it says so, and frees the idempotency key. */
 export const buildEndedFailure = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
 const NOTHING_MOVED = z.object({
   nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
@@ -69,8 +69,9 @@ const WAITS =
   "Waiting for the owner's approval in the linked chat; once approved it goes on by itself: repeat the request with this idempotencyKey for its outcome";
 
 /**
- * How an order stands.
- * @throws AppError why it ended before anything was signed; then its key is free again, unless an owner was asked.
+ * An order's public view.
+ * @throws AppError with the failure of an order that ended before a signature. Its idempotency key is free again,
+ * unless the order was put to its owner.
  */
 export function describeOrder(row: Order, isRepeat: boolean) {
   const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
@@ -80,7 +81,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
   }
   if (txHash === undefined) {
     const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
-    // A refused question keeps its key.
+    // A rejected question keeps its idempotency key.
     const free = row.idempotencyKey === undefined ? { nothingMoved: true } : {};
     const body: Record<string, boolean | string> = approvalTxHash === undefined ? free : { approvalTxHash };
     throw new AppError(isErrorCode(errorCode) ? errorCode : "internal", error ?? NOT_SENT, { headers, body });
@@ -100,7 +101,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
 
 const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
 
-/** What an order would do. */
+/** The public view of a rehearsal. */
 export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal, "slip">) {
   const { refusal, isAsked, leftUsd, value, quote, etherPrice } = rehearsed;
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };

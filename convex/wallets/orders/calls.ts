@@ -17,9 +17,9 @@ import type { OrderRequest, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
 
-/** The calls that orders are, and whether their wallets can pay for them. For actions. */
+/** The calls that carry out orders, and the check that their wallets can pay for them. For actions. */
 
-/** The wallet that pays: of an order, or of a rehearsal; and the price of one ether, in micro-USD. */
+/** The paying wallet of an order or a rehearsal; `etherPrice`: the price of one ether in micro-USD. */
 export type PayingWallet = Pick<Order, "userId" | "walletId" | "address" | "etherPrice">;
 
 /** A call that the wallet can pay for. */
@@ -28,35 +28,36 @@ export type Next = {
   call: Transaction;
   preparation: Preparation;
   gas: bigint;
-  /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
+  /** The highest possible network fee, in wei: the gas limit, and twice the current L1 data fee. */
   mostFee: bigint;
-  /** What the network takes for it at the current fees, in wei. */
+  /** The network fee at current prices, in wei. */
   usualFee: bigint;
 };
 
 type Send = Extract<OrderRequest, { kind: "send" }>;
 
 /**
- * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
- * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
+ * Gas ceiling of one transaction, because the code of a recipient or a token decides how much a transfer burns. An
+ * ERC-20 transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two
+ * million.
  */
 const MOST_GAS = 300_000n;
 const MOST_SWAP_GAS = 3_000_000n;
 
 export const GAS_OF_NOTHING = 21_000n;
-/** Of a token's transfer; one of ether takes less. */
+/** Gas of a token transfer; a transfer of ether takes less. */
 export const USUAL_SEND_GAS = 60_000n;
-/** The L1 fee follows the L1's own fees: keep twice the current one. */
+/** The L1 data fee follows the L1's own fees: reserve twice the current one. */
 export const L1_FEE_MARGIN = 2n;
-/** How much higher the fees of a replacement are. */
+/** A replacement's fees, raised by a quarter. */
 const RAISED = (fee: bigint) => (fee * 125n) / 100n;
 
-/** Room for the state to change between the estimate and the block. */
+/** Gas limit: the estimate, and room for state changes before the block. */
 export function computeGasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
-/** A send's call. */
+/** The call of a send. */
 export function transfer({ token, toAddress, amount }: Send): Transaction {
   const to = requireStoredAddress(toAddress);
   const { address } = WALLET_TOKENS[token];
@@ -65,7 +66,7 @@ export function transfer({ token, toAddress, amount }: Send): Transaction {
   return { to: address, data, value: 0n };
 }
 
-/** A transaction that moves nothing. */
+/** A transaction that moves nothing (to the sender itself), for cancelling a nonce. */
 export function createEmptyTransaction(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
@@ -82,16 +83,16 @@ export function isSame(call: Transaction, ordered: Transaction): boolean {
 
 type Cost = {
   kind: "send" | "approve" | "swap" | "service";
-  /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
+  /** The spent amount of ether (besides fees) or of an ERC-20. */
   spent?: { token: Symbol; amount: bigint };
-  /** Its gas, where the chain cannot estimate it: it has no signature, or follows a call that is not mined. */
+  /** Assumed gas where the chain cannot estimate it: the signature is missing, or an earlier call is not mined yet. */
   unsigned?: bigint;
-  /** The gas of each call that follows it: nothing is signed unless the wallet can pay for all. */
+  /** Gas of each later call: nothing is signed unless the wallet can pay for all of them. */
   later?: readonly bigint[];
 };
 
 /**
- * Everything that the transaction needs from the chain, once the wallet is known to hold enough.
+ * Requires that the wallet can pay for a transaction, and returns everything that its signature needs.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function requireAffordable(
@@ -113,7 +114,7 @@ export async function requireAffordable(
     throw new AppError("invalid_request", `${what}: nothing was signed`);
   }
   const mostFee = gas * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
-  // What was signed and cannot be mined is replaced by an empty transaction, which costs a fee as well.
+  // Reserve the fee of a cancellation: a transaction that cannot be mined is replaced by an empty one.
   const reserve = GAS_OF_NOTHING * RAISED(fees.maxFeePerGas);
   const own = mostFee > reserve ? mostFee : reserve;
   const fee = later.reduce((sum, one) => sum + one * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN, own);
@@ -131,7 +132,7 @@ function getGas({ gas }: Preparation, { unsigned }: Cost): bigint {
   throw new NotKnownYet("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
-/** The refusal of a transaction for which the network could take more than is allowed; in wei. */
+/** The error for a transaction whose possible network fee exceeds its maximum (both in wei). */
 export function feeTooHighError(fee: bigint, most: bigint): AppError {
   return new AppError(
     "upstream",
@@ -141,8 +142,8 @@ export function feeTooHighError(fee: bigint, most: bigint): AppError {
 }
 
 /**
- * @param fee What of the needed amount is kept for the network.
- * @throws NotKnownYet `invalid_request` if the wallet holds too little.
+ * @param fee The part of the needed amount that is reserved for the network.
+ * @throws NotKnownYet `invalid_request` if the balance is too low.
  */
 export async function requireHeld(
   ctx: ActionCtx,
@@ -153,7 +154,7 @@ export async function requireHeld(
 ): Promise<void> {
   if (held >= needed) return;
   const format = (amount: bigint) => formatUnits(amount, WALLET_TOKENS[token].decimals);
-  // A fee is an estimate: it is shown as what surely is enough.
+  // The fee is an estimate: round it up, so that the stated amount is surely enough.
   const most = fee === undefined ? needed : needed - fee + roundUp(fee);
   const missing = fee === undefined ? needed - held : roundUp(most - held);
   const what =
@@ -165,7 +166,7 @@ export async function requireHeld(
   throw new NotKnownYet("invalid_request", message);
 }
 
-/** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. */
+/** " The user's basic wallet holds 3 USDC: …" if that balance would be enough; otherwise "". */
 async function otherWalletHint(
   ctx: ActionCtx,
   { userId, walletId }: PayingWallet,

@@ -20,30 +20,30 @@ import { isWithdrawalDue, signFurther, signNext } from "./signer";
 import type { OrderStep } from "./steps";
 import { isWrapping } from "./swaps";
 
-/** Brings orders to their end: one check serves the waiting caller and the cron. For actions. */
+/** Carries orders to their end. The waiting caller and the cron share one check. For actions. */
 
-/** Pause between two reads of a row. */
+/** Pause between two reads of the order's row. */
 const ROW_PAUSE_MS = 100;
-/** Pauses before questions about the receipt: a block may be near, or seconds away. */
+/** Pauses between polls for the receipt: the next block may be near, or seconds away. */
 const RECEIPT_PAUSES_MS = [50, 150, 450];
 const LONGEST_RECEIPT_PAUSE_MS = 500;
-/** An order that holds up another one is checked by whoever waits, if its own caller seems to be gone. */
+/** Age at which a blocking order is checked by the callers behind it, because its own caller seems to be gone. */
 const HELD_UP_MS = 5 * SECOND;
 
 function advance(ctx: ActionCtx, { _id: orderId }: Order, step: OrderStep): Promise<Order> {
   return ctx.runMutation(internal.wallets.orders.steps.advanceOrder, { orderId, step });
 }
 
-/** An order as it is now. */
+/** The order's current row. */
 export function readOrder(ctx: ActionCtx, orderId: Id<"orders">): Promise<Order> {
   return ctx.runQuery(internal.wallets.orders.steps.getOrder, { orderId, now: Date.now() });
 }
 
 /**
- * Carries an order out and waits for its receipt. An order that is not signed by the deadline is dropped, so that the
- * answer is final. No trouble of a node ends the wait once something was signed.
+ * Executes an order and waits for its receipt. An order without a signature at the deadline is dropped, so that the
+ * answer is final. After a signature, no node failure ends the wait.
  * @param waitMs In ms of real time.
- * @param isWatched It is waited for, its owner's answer first, and somebody else carries it out.
+ * @param isWatched Only wait (first for the owner's answer): another action executes the order.
  */
 export const executeOrder = withUsage(
   async (ctx, orderId: Id<"orders">, waitMs: number, isWatched = false): Promise<Order> => {
@@ -68,7 +68,7 @@ export const executeOrder = withUsage(
       if (row.state === "asked" || row.state === "prepared") await pause();
     }
     if (isWatched || isEnded(row)) return row;
-    // Nothing is signed for a caller who was answered: a swap whose approval is mined later ends without one.
+    // Sign nothing after the caller has been answered: a swap whose approval is mined later ends without the swap.
     row = await readOrder(ctx, orderId);
     return row.state === "prepared" ? advance(ctx, row, { kind: "dropped" }) : row;
   },
@@ -78,7 +78,11 @@ function getWaitMs(row: Order): number {
   return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
 }
 
-/** Signs an order if it is its turn. @param deadline Of what is not known yet. @returns The order afterwards. */
+/**
+ * Signs an order if it is its turn.
+ * @param deadline Until then, a `NotKnownYet` failure is retried.
+ * @returns The order afterwards.
+ */
 async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: AbortSignal): Promise<Order> {
   const readTurn = () =>
     ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, { orderId, now: Date.now() });
@@ -93,10 +97,10 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     await signNext(ctx, signingTurn, deadline);
   } catch (thrown) {
     const present = await readTurn();
-    // Another order was signed meanwhile: this one was tried with what the wallet no longer has.
+    // Another order was signed meanwhile: this attempt failed on funds that the wallet no longer has.
     if (present.next !== signingTurn.next) return present.row;
     const failure = getErrorData(thrown);
-    // Only the operator can mend these, so they are logged.
+    // Only the operator can fix these, so they are logged.
     if (failure === null || failure.code === "internal" || failure.code === "not_configured")
       log.error("wallets.not signed", { orderId, message: getErrorMessage(thrown) });
     const { message: error, code: errorCode } = failure ?? { message: "Internal error", code: "internal" };
@@ -105,7 +109,7 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
   return readOrder(ctx, orderId);
 }
 
-/** One step of an order: signs it if it is its turn, or asks the chain about it. @throws AppError `upstream` */
+/** One step of an order: sign it if it is its turn, or poll the chain for its status. @throws AppError `upstream` */
 export const progress = withUsage(async (ctx, orderId: Id<"orders">): Promise<Order> => {
   const row = await readOrder(ctx, orderId);
   return row.state === "prepared" ? attempt(ctx, row) : checkOrder(ctx, row);
@@ -115,15 +119,15 @@ async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
   try {
     return await checkOrder(ctx, row);
   } catch (error) {
-    // What was signed is only decided by the chain: a node's trouble is "not known yet".
+    // Only the chain decides a signed order: a node failure leaves its outcome unknown.
     log.warn("wallets.unknown", { orderId: row._id, error: getErrorMessage(error) });
     return readOrder(ctx, row._id);
   }
 }
 
 /**
- * Asks the chain about a signed order, or about one that has ended by a receipt. What no node knows is sent again: the
- * same bytes, or, when it is time, others at the same nonce.
+ * Polls the chain for a signed order, or for one that a receipt has ended. A transaction that no node knows is sent
+ * again: the same bytes or, when due, a replacement at the same nonce.
  * @throws AppError `upstream`
  */
 export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
@@ -145,7 +149,7 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   if (status.kind === "used") return advance(ctx, row, { kind: "astray", mined: status.mined });
   if (status.kind === "missing")
     for (const { raw } of isEnded(row) ? currentTries : [last]) await broadcastTransaction(requireHex(raw));
-  // The block that decided it is gone: the cron looks at it again soon.
+  // A reorg has removed the deciding block: the cron soon polls again.
   if (isEnded(row) || status.kind === "unsure") return row;
   if (status.mined < nonce && isWithdrawalDue(row))
     return advance(ctx, row, { kind: "astray", mined: status.mined });
@@ -154,11 +158,11 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   return readOrder(ctx, row._id);
 }
 
-/** What a mined swap has bought, by its receipt; `undefined` for other orders, and where it is not known. */
+/** The bought amount of a mined swap, from its receipt; `undefined` for other orders, and if unknown. */
 async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): Promise<string | undefined> {
   const one = tries.find(({ hash }) => hash === mined.hash);
   if (request.kind !== "swap" || one?.kind !== "call") return undefined;
-  // Wrapped ether is created without a transfer, one to one.
+  // Wrapping creates WETH without a Transfer log, one to one.
   if (isWrapping(request)) return request.amount;
   const owner = address.toLowerCase();
   const token = WALLET_TOKENS[request.toToken].address?.toLowerCase();
@@ -171,12 +175,12 @@ async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): 
       )
       .toString();
   try {
-    // Ether leaves no logs.
+    // Ether transfers leave no logs.
     const gained =
       mined.fee === null ? null : await getGainInBlock(mined.block.number, requireStoredAddress(address));
     return gained === null || mined.fee === null ? undefined : (gained + mined.fee).toString();
   } catch (error) {
-    // The swap is confirmed all the same; its answer keeps the quoted amount.
+    // The swap is confirmed all the same, and its answer keeps the quoted amount.
     log.warn("wallets.outcome unknown", { orderId: _id, error: getErrorMessage(error) });
     return undefined;
   }

@@ -32,9 +32,9 @@ import { EXPLORER, outgoing, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
 import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
 
-/** Sends and swaps over HTTP: an order is opened and carried out, put to its owner, or only rehearsed. */
+/** Sends and swaps over HTTP: an order is opened and executed, put to its owner, or only rehearsed. */
 
-/** They load the chain's library, so they are imported by the first request that needs them. */
+/** These modules load viem, so the first request that needs them imports them. */
 const loadExecution = () => import("./execution");
 const loadRehearsal = () => import("./rehearsal");
 const holdings = () => import("../holdings");
@@ -43,9 +43,10 @@ type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Ca
 type PayingWalletChoice = FunctionReturnType<typeof internal.wallets.orders.placing.getPayingWallet>;
 
 /**
- * The one answer to a send, a swap, a rehearsal or a repeat: what was ordered, and how it stands.
+ * The one handler of a send, a swap, a rehearsal and a repeat: returns the order's terms and status.
  * @param order The order's own fields in each of its answers.
- * @throws AppError what `placing.getPayingWallet` and `placing.placeOrder` throw, `upstream`, and why an order ended unsigned
+ * @throws AppError as `placing.getPayingWallet` and `placing.placeOrder`, `upstream`, and the failure of an order that
+ * ended without a signature
  */
 async function answer<Fields extends object>(
   ctx: ActionCtx,
@@ -74,7 +75,7 @@ async function answer<Fields extends object>(
     const { slip, ...opened } =
       wallet.earlier === null ? await open(ctx, placed, wallet, isTool) : { ...wallet.earlier, slip: null };
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-    // What its owner is asked about goes on by itself once they have tapped.
+    // An order put to its owner continues by itself after the tap.
     const { executeOrder } = await loadExecution();
     return {
       row: await executeOrder(ctx, opened.orderId, waitMs, opened.isAsked),
@@ -84,13 +85,13 @@ async function answer<Fields extends object>(
   };
   const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced);
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
-  // Whoever has named a key knows what a repeat is.
+  // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
   const warnedOrder = { ...describeOrder(row, isRepeat), ...note, ...order, ...buildWarning(call, slip) };
   return new Reply(warnedOrder, headers, row.txHash === undefined ? 202 : 200);
 }
 
-/** An order as the transactions take it. */
+/** The order as mutations take it. */
 function buildOrder({ userId, request, call: { caller, idempotencyKey } }: Placed) {
   return {
     userId,
@@ -106,8 +107,8 @@ const SAME_ORDER =
 const slipFailure = (slip: string) => new AppError("invalid_request", `${slip}. Nothing was signed`);
 
 /**
- * Opens an order, or has its owner asked if the rules require it.
- * @throws AppError `invalid_request` for a tool's amount that looks as if it was meant in whole tokens.
+ * Opens an order, or puts it to its owner if the rules require approval.
+ * @throws AppError `invalid_request` for a tool's amount that looks like whole tokens instead of smallest units.
  */
 async function open(
   ctx: ActionCtx,
@@ -128,7 +129,7 @@ async function open(
   return { ...opened, slip };
 }
 
-/** What both calls that move funds have in common. */
+/** The shared definition of both endpoints that move funds. */
 const ordering = {
   methods: ["POST"],
   accepted:

@@ -12,63 +12,67 @@ import { findWalletByAddress } from "../model";
 import type { By, UserRequest } from "../tables";
 
 /**
- * How much a credential may move in any 24 hours, and to whom. A sum is a function of the orders: nothing is kept beside
- * them, so an order that moved nothing counts nothing. The mutation that opens an order counts it. Micro-USD throughout.
+ * Limits of orders: how much a credential may move in any 24 hours, and to which recipients. Sums are computed from the
+ * orders alone, without a counter, so an order that moved nothing counts nothing. The mutation that opens an order also
+ * counts it. Amounts are in micro-USD.
  */
 
-/** Who orders, and what for. */
+/** The credential and the request of an order. */
 export type Ordering = {
   userId: string;
   by: By;
-  /** The key that orders. */
+  /** The ordering API key. */
   key?: Doc<"keys"> | undefined;
-  /** A cap of the credential's own, below the account's: of posts. */
+  /** A cap of the credential itself, below the account's: for orders by post. */
   most?: bigint | undefined;
-  /** The caller's network address; `null` if the order came by no network. */
+  /** The caller's network address; `null` for an order that did not come over the network. */
   address: string | null;
   request: UserRequest;
-  /** Of the sent or sold amount, in micro-USD; absent without a live price. */
+  /** Value of the sent or sold amount, in micro-USD; absent without a live price. */
   value?: string | undefined;
 };
 
-/** A cap, and the orders that count against it. `about` ends "the limit of 500 USD in 24 hours". */
+/** A cap, and the orders that count against it. `about` completes "the limit of 500 USD in 24 hours". */
 type Limit = { about: string; most: bigint; orders: readonly Doc<"orders">[] };
 
-/** To whom a send goes; `countsFrom`: of an address that is on the list and does not count yet (epoch ms). */
+/** The recipient of a send. `countsFrom`: when a newly listed address takes effect (epoch ms); `null` off the list. */
 export type Recipient =
   | { kind: "own"; wallet: Doc<"wallets">["kind"] }
   | { kind: "listed"; since: number }
   | { kind: "unlisted"; countsFrom: number | null };
 
-/** An order beside its limits. */
+/** The result of checking an order against its limits. */
 type LimitCheck = {
-  /** Why it is refused; `null` if it is allowed. */
+  /** The reason of refusal; `null` if the order is allowed. */
   refusal: AppError | null;
-  /** What it counts, and what was left of its narrowest cap before it. */
+  /** The amount that the order counts, and the remaining allowance of its narrowest cap before it. */
   counted: bigint;
   left: bigint;
-  /** Whether it goes to a recipient off the list, or may lose in a swap. */
+  /** Whether the chat's cap counts it: a send to a recipient off the list, or a swap that may lose. */
   isLoose: boolean;
   /** `null` for a swap. */
   recipient: Recipient | null;
 };
 
-/** Taps and the chat's own orders, to recipients off the list and for what swaps may lose: anybody who has the chat can tap. */
+/**
+ * Daily cap of taps and of the chat's own orders, for recipients off the list and possible swap losses: anybody with
+ * access to the chat can tap.
+ */
 const CHAT_DAILY = 100_000_000n;
 
-/** More orders than anybody places in a day: so many rows are summed. */
+/** Ceiling of the rows in a sum; above any plausible number of orders a day. */
 const MOST_ORDERS = 500;
 
 const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
 const UNPRICED = "No live price is known for this transfer, and its value is limited";
 
-/** The credential in whose sum an order counts. */
+/** The key under which a credential's orders are summed. */
 export function toCredentialKey({ by, keyId }: { by: By; keyId?: string | undefined }): string {
   if (keyId !== undefined) return `key:${keyId}`;
   return by === "tap" ? "chat" : by;
 }
 
-/** Weighs an order at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
+/** Checks an order against its limits at `now` (epoch ms). @throws AppError `rate_limited` above 500 orders a day. */
 export async function checkLimits(ctx: QueryCtx, order: Ordering, now: number): Promise<LimitCheck> {
   const recipient = await classifyRecipient(ctx, order, now);
   const countsAgainstChatCap = recipient === null || recipient.kind === "unlisted";
@@ -77,14 +81,14 @@ export async function checkLimits(ctx: QueryCtx, order: Ordering, now: number): 
   const left = limits.map(getRemaining).reduce((a, b) => (a < b ? a : b));
   const passed = limits.filter(({ most, orders }) => sumOrders(orders) + amount > most);
   const refusals = passed.map((limit) => limitError(limit, order, amount, now));
-  // What no wait makes fit counts first, and then the longest wait.
+  // Prefer the refusal that waiting cannot cure, then the one with the longest wait.
   const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
   const [worst] = refusals.toSorted((a, b) => waits(b) - waits(a));
   const refusal = findRefusal(order, recipient) ?? worst ?? null;
   return { refusal, counted: amount, left, isLoose: countsAgainstChatCap, recipient };
 }
 
-/** Why an order is refused whatever it counts. */
+/** The reason to refuse an order whatever its amount; `null` if there is none. */
 function findRefusal(order: Ordering, recipient: Recipient | null): AppError | null {
   if (order.value === undefined && order.by !== "owner" && order.by !== "tap")
     return new AppError("upstream", UNPRICED);
@@ -115,7 +119,7 @@ async function classifyRecipient(
     : { kind: "unlisted", countsFrom };
 }
 
-/** The caps of an order. */
+/** The caps that apply to an order. */
 async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: number): Promise<Limit[]> {
   const { userId, by, key, most = 0n } = order;
   const orders = () => ctx.db.query("orders");
@@ -145,7 +149,7 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   return limits;
 }
 
-/** The orders of a sum, oldest first. */
+/** The orders of a sum, oldest first. @throws AppError `rate_limited` if there are too many. */
 async function ofDay(range: { take: (count: number) => Promise<Doc<"orders">[]> }): Promise<Doc<"orders">[]> {
   const rows = await range.take(MOST_ORDERS);
   if (rows.length < MOST_ORDERS) return rows;
@@ -153,7 +157,7 @@ async function ofDay(range: { take: (count: number) => Promise<Doc<"orders">[]> 
   throw new AppError("rate_limited", message, { retryAfterMs: HOUR });
 }
 
-/** The key of the network address against whose sum a free order counts: only of ids that are short. */
+/** The hashed network address against whose sum a free order counts: only for short ids. */
 export function getAddressKey({ userId, by, address }: Ordering): string | undefined {
   return by === "free" && address !== null && isGuessableId(userId)
     ? sha256Hex(`address:${address}`)
@@ -161,8 +165,8 @@ export function getAddressKey({ userId, by, address }: Ordering): string | undef
 }
 
 /**
- * What an order counts: of a send all that leaves its user, of a swap what its terms let it lose (its slippage, and the
- * operator's allowance), or all of it where no price is checked, or a post orders it.
+ * The amount that an order counts: of a send everything that leaves its user; of a swap the loss that its terms permit
+ * (slippage, and the operator's allowance), or all of it if no price is checked or it was ordered by post.
  */
 function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipient | null): bigint {
   const worth = BigInt(value);
@@ -172,7 +176,10 @@ function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipien
   return (worth * tolerated + BPS - 1n) / BPS;
 }
 
-/** A used-up cap. `rate_limited` says when there is room for this order again; what no wait makes fit is `forbidden`. */
+/**
+ * The error for an exhausted cap: `rate_limited` with the time at which this order fits again; `forbidden` if no wait
+ * makes it fit.
+ */
 function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
   const { most, about, orders } = limit;
   const what =
@@ -194,7 +201,7 @@ function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now
   return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
 }
 
-/** What orders count: while they are not failed what they move, and in any case the fees of what was signed. */
+/** The sum of orders: the amount of each that has not failed, and in any case the fees of signed transactions. */
 function sumOrders(orders: readonly Doc<"orders">[]): bigint {
   return orders.reduce((sum, { state, counted, feeCounted }) => {
     const lives = state === "prepared" || state === "signed" || state === "confirmed";
@@ -202,13 +209,13 @@ function sumOrders(orders: readonly Doc<"orders">[]): bigint {
   }, 0n);
 }
 
-/** What is left of a cap. */
+/** The remaining allowance of a cap. */
 function getRemaining({ most, orders }: Limit): bigint {
   const left = most - sumOrders(orders);
   return left > 0n ? left : 0n;
 }
 
-/** Micro-USD in USD, to the cent. */
+/** Micro-USD as USD, to the cent. */
 function cents(micro: bigint): string {
   return formatUnits(micro / 10_000n, 2);
 }

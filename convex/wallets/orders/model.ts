@@ -17,13 +17,13 @@ import {
 import type { Estimate, OrderRequest, ServiceRequest } from "../tables";
 import { getAddressKey, toCredentialKey, checkLimits, type Ordering } from "./limits";
 
-/** The rows of orders, and opening them. Plain functions, steps of their caller's mutation. */
+/** Order rows, and the steps that open them. Plain functions, part of their caller's transaction. */
 
 export type Order = Doc<"orders">;
 
 export const REVERTED = "The transaction was mined and reverted";
 
-/** How many rows of a service account may be signed at the same time. */
+/** Ceiling of concurrently signed orders of a service account. */
 export const MOST_SIGNED_SERVICE = 8;
 
 export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
@@ -32,7 +32,7 @@ export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Ord
   return row;
 }
 
-/** Whether the chain has mined its call, which failed: other failures have left no call on the chain. */
+/** Whether the order's call was mined and reverted: no other failure leaves a call on the chain. */
 export function hasReverted({ state, error }: Pick<Order, "state" | "error">): boolean {
   return state === "failed" && error === REVERTED;
 }
@@ -41,24 +41,26 @@ export function isEnded({ state }: Pick<Order, "state">): boolean {
   return state === "confirmed" || state === "failed";
 }
 
-/** The social mention that ordered a trade, the word it used, and what to call with its id when the trade has ended. */
+/**
+ * The social mention that ordered a trade, its action, and the mutation to call with its id when the trade has ended.
+ */
 type Mentioned = { mentionId: Id<"mentions">; action: "buy" | "sell" | "swap" | "send"; onSettled: string };
 
-/** `vPlacing`, with who orders. */
+/** `vPlacing` with its credential. */
 export type NewOrder = Ordering & {
   walletId: string;
   etherPrice: string;
   idempotencyKey?: string | undefined;
-  /** What its owner was shown. */
+  /** The estimate that its owner was shown. */
   found?: Estimate | undefined;
   mentioned?: Mentioned;
 };
 
 /**
- * Opens an order: its idempotency key, its part of the limits and its row, in one step.
- * @returns The order; if the key was used before with the same terms, the first one.
+ * Opens an order in one step: its idempotency key, its share of the limits and its row.
+ * @returns The order; for a key that was used with the same terms, the earlier one.
  * @throws AppError `conflict` if the key was used for other terms; `paused`; `invalid_request`, `forbidden`, `upstream`
- * as `checkLimits` refuses.
+ * as `checkLimits`.
  */
 export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Order> {
   const earlier = await findEarlierOrder(ctx, order);
@@ -72,7 +74,7 @@ export async function openOrder(ctx: MutationCtx, order: NewOrder): Promise<Orde
 
 export type Keyed = Pick<NewOrder, "userId" | "walletId" | "request" | "by" | "key" | "idempotencyKey">;
 
-/** The order that an earlier request with the same key has opened. @throws AppError `conflict` if it had other terms. */
+/** The order of an earlier request with the same idempotency key. @throws AppError `conflict` if its terms differ. */
 export async function findEarlierOrder(ctx: QueryCtx, order: Keyed): Promise<Order | null> {
   const { userId } = order;
   const key = toScopedKey(order);
@@ -83,24 +85,24 @@ export async function findEarlierOrder(ctx: QueryCtx, order: Keyed): Promise<Ord
   return row;
 }
 
-/** Whether an order is of this wallet and these terms. */
+/** Whether an order has this wallet and these terms. */
 export function hasTerms(row: Order, { walletId, request }: Pick<Keyed, "walletId" | "request">): boolean {
   const terms = (one: OrderRequest) => JSON.stringify(Object.entries(one).sort());
   return row.walletId === walletId && terms(row.request) === terms(request);
 }
 
-/** A key belongs to the account, the credential and the endpoint. */
+/** Idempotency keys are scoped to the account, the credential and the endpoint. */
 function toScopedKey({ request, by, key, idempotencyKey }: Keyed): string | undefined {
   if (idempotencyKey === undefined) return undefined;
   return `${request.kind} ${toCredentialKey({ by, keyId: key?._id })} ${idempotencyKey}`;
 }
 
-/** The key as its caller has sent it. */
+/** The idempotency key as the caller sent it. */
 export function getCallersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyKey">): string {
   return idempotencyKey.replace(/^\S+ \S+ /, "");
 }
 
-/** Of which nothing was counted or signed. */
+/** The fields of an order before anything of it was counted or signed. */
 const BLANK = {
   mostFee: MOST_FEE.toString(),
   rules: 0,
@@ -110,7 +112,7 @@ const BLANK = {
   tries: [],
 };
 
-/** The fields of a new row of a user, opened or asked. @throws AppError `paused`. */
+/** The fields of a user's new order, opened or put to its owner. @throws AppError `paused`. */
 export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   const { userId, walletId, request, by, key, value, etherPrice, found, mentioned } = order;
   const paused = getPauseError();
@@ -141,7 +143,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   };
 }
 
-/** Counts an order, in the mutation that opens it or answers its question. @throws AppError as `checkLimits` refuses. */
+/** Counts an order, in the mutation that opens it or stores its approval. @throws AppError as `checkLimits`. */
 export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now: number) {
   const { refusal, counted, isLoose } = await checkLimits(ctx, order, now);
   if (refusal !== null) throw refusal;
@@ -156,7 +158,7 @@ export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now:
   };
 }
 
-/** Records a mention that nobody could read as a trade of unknown action, which is never executed. */
+/** Records an unreadable mention as a trade of unknown action, which is never executed. */
 export async function recordUnreadable(
   ctx: MutationCtx,
   trade: { userId: string; mentionId: Id<"mentions">; error: string },
@@ -167,7 +169,8 @@ export async function recordUnreadable(
 }
 
 /**
- * Opens an order of a service account: it has no owner and no limits. The caller carries it out with `execution.executeOrder`.
+ * Opens an order of a service account, without an owner or limits. The caller executes it with
+ * `execution.executeOrder`.
  * @param address The account's, checksummed.
  */
 export async function openServiceOrder(
@@ -183,7 +186,7 @@ export async function openServiceOrder(
   return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
 }
 
-/** Prepares a service account's order anew that has ended before anything was signed. @returns Whether it is such a one. */
+/** Reopens a service account's order that ended before a signature. @returns Whether it was reopened. */
 export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<boolean> {
   if (row.state !== "failed" || row.tries.length > 0) return false;
   const opened = { state: "prepared", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
@@ -192,12 +195,12 @@ export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<
   return true;
 }
 
-/** More orders than may wait at the same time. */
+/** Ceiling of the scan; above any plausible number of waiting orders. */
 const MOST_PREPARED = 100;
 
 /**
- * The order that has to move on before this one is signed: the oldest signed one of its account, once it has as many as
- * it may (a user's wallet one), or one whose approval is mined and which has not used it yet. `null` if there is none.
+ * The order that has to move on before this one is signed: the oldest signed order of an account at its ceiling (one
+ * for a user's wallet), or an order with a mined approval that is not used yet. `null` if there is none.
  */
 export async function findBlockingOrder(
   ctx: QueryCtx,
@@ -211,7 +214,7 @@ export async function findBlockingOrder(
   return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
 }
 
-/** The signed rows of an account, oldest first. */
+/** The signed orders of an account, oldest first. */
 export async function listSignedOrders(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
   return queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
 }

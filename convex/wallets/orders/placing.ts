@@ -15,16 +15,16 @@ import { toCredentialKey, checkLimits, type Ordering } from "./limits";
 import { findEarlierOrder, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
 import { askInChat, stateAt } from "./questions";
 
-/** Orders of HTTP callers, for actions: who pays, what would be refused, opening or asking, and how they stand. */
+/** Orders of HTTP callers, for actions: the paying wallet, likely refusals, opening or asking, and status. */
 
-/** What is asked for, and the hash of the caller's key. */
+/** The requested order, and the hash of the caller's API key. */
 const vAsked = { userId: v.string(), request: vUserRequest, keyHash: v.optional(v.string()) };
-/** Whether a model's tool asks, which repeats what it has no answer to. */
+/** Whether the caller is a model's tool: tools repeat calls that got no answer. */
 const vTool = { isTool: v.optional(v.boolean()) };
 /** The caller's network address. */
 const vFrom = v.union(v.string(), v.null());
 
-/** Whose word a caller's is; of one whose order its owner has to approve, their own word opens nothing. */
+/** The credential an order counts against. An order that needs approval never opens on the caller's own credential. */
 function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
   if (verdict.kind !== "allowed") return { by: "id" };
   const { by, key } = verdict;
@@ -33,7 +33,7 @@ function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
 
 const vPlaced = v.object({
   orderId: v.id("orders"),
-  /** Whether its owner is asked, and whether an earlier request has opened it. */
+  /** Whether the order needs its owner's approval, and whether an earlier request has opened it. */
   isAsked: v.boolean(),
   isRepeat: v.boolean(),
 });
@@ -42,13 +42,13 @@ function toPlacedOrder({ _id: orderId, question }: Order, isRepeat: boolean): In
   return { orderId, isAsked: question !== undefined, isRepeat };
 }
 
-/** For so long a tool's same terms are the same order. */
+/** How long a tool's repeat of the same terms is the same order. */
 const SAME_FOR_MS = 10 * MINUTE;
-/** The newest orders among which they are looked for. */
+/** Ceiling of the newest orders that are searched for a repeat. */
 const MOST_NEWEST = 100;
 
 /**
- * The order that an earlier request has opened: with the same key or, of a tool without one, with the same credential and
+ * The order of an earlier request with the same idempotency key. For a tool without a key: with the same credential and
  * terms in the last ten minutes, unless it has failed or its question has ended.
  */
 async function earlierFor(
@@ -82,8 +82,8 @@ async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Pr
 }
 
 /**
- * The chat that is asked about an order that a caller may not open; `null` where nobody has to be asked.
- * @throws AppError `forbidden` where it is not allowed and nobody can be asked.
+ * The linked account that has to approve an order; `null` if the caller needs no approval.
+ * @throws AppError `forbidden` if the order is not allowed and no chat can approve it.
  */
 async function askedAbout(
   ctx: QueryCtx,
@@ -98,8 +98,8 @@ async function askedAbout(
 }
 
 /**
- * The wallet that pays for an order, for callers who may move it or have its owner asked.
- * @returns Whether its owner has to be asked; `earlier`: the order that the key has opened before: nothing new is moved.
+ * The paying wallet of an order, for callers that may move it or have its owner asked.
+ * @returns Whether the order needs approval; `earlier`: the order of the same idempotency key, which moves nothing new.
  * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`identity/access`);
  * `not_found` without a wallet of this kind.
  */
@@ -122,10 +122,10 @@ export const getPayingWallet = internalQuery({
 });
 
 /**
- * Opens an order of an HTTP caller, or has its owner asked, in the transaction that decides; a key that was used before
- * finds its order.
- * @param args.found What trying it out has found, for the card of an owner who has to be asked.
- * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it and nobody can be asked;
+ * Opens an HTTP caller's order, or puts it to its owner, in the transaction that decides. A repeated idempotency key
+ * returns the earlier order.
+ * @param args.found The estimate of the rehearsal, for the owner's card.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it and no chat can approve it;
  * `conflict`, `paused`, `rate_limited`, and the refusals of the limits.
  */
 export const placeOrder = internalMutation({
@@ -141,29 +141,29 @@ export const placeOrder = internalMutation({
     if (earlier !== null) return toPlacedOrder(earlier, true);
     if (account === null) return toPlacedOrder(await openOrder(ctx, order), false);
     if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
-    // By the key of a question without one, a repeat finds its outcome.
+    // Generate a key for a question without one, by which a repeat finds its outcome.
     const { idempotencyKey = `approval_${crypto.randomUUID()}` } = given;
     return toPlacedOrder(await askInChat(ctx, { ...order, idempotencyKey, found, account }), false);
   },
 });
 
 const vForecast = v.object({
-  /** `null`: there is none yet, which is the refusal as well. */
+  /** `null` before the wallet's creation, which is the refusal as well. */
   wallet: v.union(v.object({ walletId: v.string(), address: v.string() }), v.null()),
   /** The refusal that the order would get; `null` if there is none. */
   refusal: v.union(
     v.object({ code: vErrorCode, message: v.string(), retryAfterMs: v.optional(v.number()) }),
     v.null(),
   ),
-  /** Whether it would wait for its owner. */
+  /** Whether it would wait for its owner's approval. */
   isAsked: v.boolean(),
   leftUsd: v.number(),
 });
 export type Forecast = Infer<typeof vForecast>;
 
 /**
- * Only reads, for whoever may see the wallet: why an order would be refused before the chain is asked, and what is left
- * of its limits before it, in USD.
+ * Read-only, for any caller that may see the wallet: the refusal an order would get before the chain is involved, and
+ * the remaining allowance before it, in USD.
  * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's.
  */
 export const forecastOrder = internalQuery({
@@ -194,10 +194,10 @@ export const forecastOrder = internalQuery({
   },
 });
 
-/** How many of a user's newest orders are searched for a hash that was replaced, or is an approval's. */
+/** Ceiling of the newest orders that are searched for a replaced hash or an approval's. */
 const MOST_SEARCHED = 200;
 
-/** A user's order by any hash that was told for it; `null` if there is none. */
+/** A user's order by any transaction hash ever reported for it; `null` if there is none. */
 export const findOrderByHash = internalQuery({
   args: { userId: v.string(), txHash: v.string() },
   returns: v.union(vOrderRow, v.null()),

@@ -25,20 +25,20 @@ import {
 } from "./model";
 
 /**
- * Orders that wait for their owner's tap: the state `asked`. They count when they are tapped for, live ten minutes, and
- * end at any change of the owner's rules. And the cards that owners get about their orders, made from decoded terms: they
- * contain no word of the caller's.
+ * Orders that wait for their owner's tap (state `asked`). They count from the tap, live ten minutes, and end at any
+ * change of the owner's rules. Also the cards about orders: built from decoded terms, they contain no text of the
+ * caller's.
  */
 const ASKED_MS = 10 * MINUTE;
 
-/** How often somebody may have an owner asked by their id alone: anybody who knows it could ask for ever. */
+/** Ceiling of questions per day for callers with the id alone: anybody who knows the id could ask without end. */
 const MOST_A_DAY = 10;
 
 const REFUSED = "The owner has refused this";
 const EXPIRED = "The owner has not answered within 10 minutes";
 const VOID = "The owner's rules have changed since it was asked";
 
-/** Why a question has ended by itself at `now`; `null` while its owner may still answer it. */
+/** Why a question has ended by itself at `now`; `null` while the owner may still answer it. */
 async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
   const { question, userId, rules, nextCheckAt } = row;
   if (question === undefined || nextCheckAt <= now) return EXPIRED;
@@ -47,7 +47,7 @@ async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<st
   return isFrozen || version !== rules || link?.messengerId !== question.messengerId ? VOID : null;
 }
 
-/** An order as it is at `now`, whether its question has been ended yet or not. */
+/** An order's state at `now`, even if its question's end is not stored yet. */
 export async function stateAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
   const error = row.state === "asked" ? await findEndReason(ctx, row, now) : null;
   return error === null ? row : { ...row, ...buildEndFields(error, now) };
@@ -57,7 +57,7 @@ function buildEndFields(error: string, now: number) {
   return { state: "failed" as const, error, errorCode: "forbidden", endedAt: now, nextCheckAt: NEVER };
 }
 
-/** Ends a question that nobody answered, or that is void, without an order. */
+/** Ends an unanswered or void question without an order. */
 export async function expire(ctx: MutationCtx, row: Order, now: number): Promise<void> {
   await ctx.db.patch("orders", row._id, buildEndFields((await findEndReason(ctx, row, now)) ?? EXPIRED, now));
 }
@@ -65,7 +65,8 @@ export async function expire(ctx: MutationCtx, row: Order, now: number): Promise
 type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Estimate };
 
 /**
- * Stores a question, and sends its card to the owner's chat. The order will stand on the owner's tap, whoever asks.
+ * Stores a question, and sends its card to the owner's chat. The order's credential will be the owner's tap, whoever
+ * the caller is.
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
 export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking): Promise<Order> {
@@ -96,7 +97,7 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   return row;
 }
 
-/** Which of the addresses that an owner knows another is made to look like, in words; `null` if none. */
+/** A warning about the known address that a recipient imitates (address poisoning); `null` if there is none. */
 async function findLookAlike(ctx: QueryCtx, userId: string, other: string): Promise<string | null> {
   const listed = await listRecipients(ctx, userId);
   const knownAddresses = listed.map(({ address }) => ({ address, what: "which is on your list" }));
@@ -113,7 +114,7 @@ function ends(address: string): string {
   return (address.slice(2, 6) + address.slice(-4)).toLowerCase();
 }
 
-/** @throws AppError `rate_limited` if somebody has the owner asked too often by the id alone. */
+/** @throws AppError `rate_limited` if callers with the id alone have asked too often. */
 async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
   const recent = await ctx.db
     .query("orders")
@@ -133,10 +134,10 @@ async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promis
 }
 
 /**
- * The owner's answer. It counts once, from the account that is linked now, under the rules that were valid when it was
- * asked; an approved order begins in the same transaction.
+ * Applies the owner's answer: once, from the currently linked account, and under the rules that were valid when the
+ * question was asked. An approved order begins in the same transaction.
  * @param which The order's id, as the button holds it.
- * @returns The order afterwards; `null` if this account was not asked.
+ * @returns The order afterwards; `null` if the question was not this account's.
  */
 export async function answerQuestion(
   ctx: MutationCtx,
@@ -157,25 +158,25 @@ export async function answerQuestion(
   return stateAt(ctx, await requireOrder(ctx, row._id), now);
 }
 
-/** What a tap makes of an order: it begins, unless the limits of this moment end it. */
+/** The fields of an approved order: it begins, unless the current limits end it. */
 async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
   const { userId, request, by, value } = row;
   if (request.kind !== "send" && request.kind !== "swap")
     throw new AppError("internal", "Nobody is asked about this");
   try {
     const limitFields = await buildCountedFields(ctx, { userId, request, by, value, address: null }, now);
-    // Whoever asked may be gone.
+    // The caller may be gone, so the execution is scheduled.
     await ctx.scheduler.runAfter(0, internal.wallets.actions.executeApproved, { orderId });
     return limitFields;
   } catch (error) {
-    // The limits are checked before anything is written.
+    // The limits are checked before any write.
     const failure = getErrorData(error);
     if (failure === null) throw error;
     return { ...buildEndFields(failure.message, now), errorCode: failure.code };
   }
 }
 
-/** Asks about an order that was begun in the owner's chat, once per key: it waits for the tap like orders of others. */
+/** Puts an order from the owner's own chat to them, once per key: it waits for the tap like other callers' orders. */
 export const proposeOrder = defineMutation(
   { ...vPlacing, messengerId: v.string(), found: vEstimate },
   async (ctx, { messengerId, ...given }) => {
@@ -188,20 +189,20 @@ export const proposeOrder = defineMutation(
   },
 );
 
-/** Tells the linked account of an owner what an order has come to; whoever ordered it may never look again. */
+/** Sends the owner's linked account the outcome of an order: its caller may never look again. */
 export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
   const row = await requireOrder(ctx, orderId);
   const { userId, keyId, question } = row;
   const chatId = await findLinkedChat(ctx, userId);
   if (chatId === null) return;
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
-  // What was tapped for in the chat surprises nobody there.
+  // An order approved by tap is no surprise to the chat, so it needs no freeze button.
   const buttons = question === undefined ? FREEZE : undefined;
   const paragraphs = endCard(row, key?.name);
   await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
 });
 
-/** @param facts What only the moment of the question knows; `recipient` is `null` for a swap, `left` in micro-USD. */
+/** @param facts Known only when the question is asked; `recipient` is `null` for a swap, `left` in micro-USD. */
 function questionCard(
   row: Order,
   facts: {
@@ -257,7 +258,7 @@ function describeRequest({ request, minBuyAmount }: Pick<Order, "request" | "min
   return `Swap ${formatTokenAmount(amount, fromToken)} to ${toToken}${bound}`;
 }
 
-/** What an owner's card says about a recipient: nothing that others could have influenced. */
+/** The card's line about a recipient: nothing in it can be influenced by outsiders. */
 function recipientWords(recipient: Recipient, lookAlike: string | null): string {
   if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
   if (recipient.kind === "listed") return `On your list since ${formatDateTime(recipient.since)}`;
@@ -267,7 +268,7 @@ function recipientWords(recipient: Recipient, lookAlike: string | null): string 
     : `⚠️ New: on your list it counts from ${formatDateTime(recipient.countsFrom)}`;
 }
 
-/** The card that replaces the question. */
+/** The card that replaces an answered question. */
 export function buildDecidedCard(row: Order): Paragraph[] {
   const { state, txHash, error } = row;
   if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [describeRequest(row)]];
@@ -275,7 +276,7 @@ export function buildDecidedCard(row: Order): Paragraph[] {
   return [[{ bold: "✖ Nothing was moved" }], [describeRequest(row)], ...why];
 }
 
-/** What an order has come to. @param key The name of the key that ordered it. */
+/** The card of an order's outcome. @param key The name of the ordering API key. */
 function endCard(row: Order, key: string | undefined): Paragraph[] {
   const { request, bought, txHash, address, question, error } = row;
   const arrived =
@@ -298,7 +299,7 @@ function endCard(row: Order, key: string | undefined): Paragraph[] {
   ];
 }
 
-/** How an order came that nobody was asked about, in words for its owner. */
+/** The origin of an order without approval, in words for its owner. */
 function describeOrigin({ by, keyId }: Order, key: string | undefined): string {
   if (by === "post") return "by a post of yours";
   return keyId === undefined ? "with your token" : `with your key ${key ?? "that is gone"}`;

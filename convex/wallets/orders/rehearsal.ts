@@ -15,25 +15,28 @@ import type { Forecast } from "./placing";
 import { listCalls } from "./signer";
 import { quoteSwap, type Offer } from "./swaps";
 
-/** Quotes of orders, and what an order would do: nothing is signed, stored or counted. For actions. */
+/** Rehearsals: the quote and the expected result of an order. Nothing is signed, stored or counted. For actions. */
 
-/** What an order would come to. Fees in wei: at the current price, and the most that all its transactions may take. */
+/** An order's costs. Fees in wei: at the current price, and the maximum of all its transactions together. */
 type Quote = { usualFee: bigint; feesInAll: bigint; usualCostBps: number | null; terms?: Order["terms"] };
 
 export type Rehearsal = Pick<Forecast, "refusal" | "isAsked" | "leftUsd"> & {
-  /** Of the sent or sold amount, in micro-USD; absent without a live price. And of one ether, 0 without one. */
+  /**
+   * Value of the sent or sold amount, and of one ether, in micro-USD; without a live price the first is absent, the
+   * second 0.
+   */
   value?: string;
   etherPrice: string;
-  /** What `computeSlip` says of its amount. */
+  /** The warning of `computeSlip` about the amount. */
   slip: string | null;
-  /** `null` where it could not be quoted. */
+  /** `null` if the provider gave no quote. */
   quote: Quote | null;
 };
 
-/** Has a quote made for it where there is no wallet yet: it holds nothing, and nobody signs for it. */
+/** The taker of quotes without a wallet: it holds nothing and has no key. */
 const NO_TAKER = "0x000000000000000000000000000000000000dEaD";
 
-/** The checks that orders pass, as far as they go without a signature, and a quote whether it passes them or not. */
+/** Runs the checks of an order up to the signature, and quotes it whether or not it passes. */
 export const rehearse = withUsage(
   async (
     ctx: ActionCtx,
@@ -67,7 +70,7 @@ export const rehearse = withUsage(
   },
 );
 
-/** A quote without a wallet that could pay; `null` where there is none: why the order is refused was told before. */
+/** A quote without a paying wallet; `null` if there is none: the refusal itself is reported elsewhere. */
 async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote | null> {
   try {
     const address = requireStoredAddress(taker);
@@ -84,7 +87,7 @@ async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote 
   }
 }
 
-/** @param margin By how much the fees may rise, up to the general limit, before the order is signed. */
+/** @param margin Factor by which fees may rise, up to the general ceiling, before the order is signed. */
 async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin = 1n) {
   let offer: Offer | undefined;
   let usualFee = 0n;
@@ -102,8 +105,8 @@ async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserR
 }
 
 /**
- * What a question to the owner says: fees may double until they have tapped.
- * @throws AppError for orders that could not be carried out whatever the owner says.
+ * The estimate on the owner's card: fees may double before the tap.
+ * @throws AppError for an order that cannot succeed, approved or not.
  */
 export const estimateForApproval = withUsage(
   async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {

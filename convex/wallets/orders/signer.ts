@@ -39,21 +39,23 @@ import {
   type Offer,
 } from "./swaps";
 
-/** What an order signs, the check of it, and its signatures: the first at a nonce, and further ones there. For actions. */
+/**
+ * What an order signs: its calls, the check of each, the first signature of a nonce and its replacements. For actions.
+ */
 
-/** After this long, a transaction with fees below the current ones is sent again with higher ones. */
+/** Age at which a transaction with fees below the current ones is replaced with higher fees. */
 const OUTBID_AFTER_MS = MINUTE;
-/** How often a wallet that looks short, or a call that would fail, is looked at before the order is refused for it. */
+/** Attempts before an order is refused for a balance that looks short or a call that would fail. */
 const LOOKS = 3;
-/** After this long without a block, its nonce is used for a transaction that moves nothing. */
+/** Age at which an unmined transaction's nonce is cancelled with an empty transaction. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
 
 const OTHER = "The transaction is not what was ordered: nothing was signed";
 
 /**
- * The calls that an order needs and its wallet can pay for: of a swap the approvals that it needs first, then the swap.
- * An order signs the first, and asks anew when it is mined; a rehearsal looks at all of them.
- * @param permit Signs a swap's permit; a rehearsal has none.
+ * The affordable calls of an order: for a swap the missing approvals, then the swap. An order signs the first call and
+ * asks again when it is mined; a rehearsal reads all of them.
+ * @param permit Signs a swap's permit; absent in a rehearsal.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function* listCalls(
@@ -74,9 +76,10 @@ export async function* listCalls(
 }
 
 /**
- * The check of the exact bytes, once per signature: what is ordered, and nothing else.
- * @param least The guaranteed minimum that a swap's owner will see.
- * @throws AppError `internal` for our own mistakes; `upstream` if the price has moved below what was approved.
+ * Checks the exact bytes before each signature: they carry out the order, and nothing else.
+ * @param least The guaranteed minimum that the swap's owner will see.
+ * @throws AppError `internal` for a mistake of this service; `upstream` if the price has moved below the approved
+ * minimum.
  */
 export function mayBeSigned(
   order: Pick<Order, "address" | "request" | "minBuyAmount">,
@@ -95,10 +98,10 @@ export function mayBeSigned(
 }
 
 /**
- * Signs an order's next transaction and stores its bytes; then it sends them. Nothing else signs for the first time. It
- * signs nothing if it is another's turn by now, or a dropped block has to be mended first. Once its approval is paid for,
- * nothing that is not known yet ends a swap before the deadline.
- * @throws AppError with the reason why the order is over.
+ * Signs an order's next transaction, stores its bytes, then sends them. This is the only first signature of a nonce. It
+ * signs nothing if the turn has passed to another order, or if a reorg has to be repaired first. Once its approval is
+ * paid for, no `NotKnownYet` failure ends a swap before the deadline.
+ * @throws AppError with the reason for the order's end.
  */
 export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
@@ -107,7 +110,7 @@ export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: Abo
     try {
       return (await listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next()).value;
     } catch (error) {
-      // Another caller has signed meanwhile: the wallet no longer has what this look needs.
+      // Another caller has signed meanwhile: the wallet no longer has the funds that this attempt needs.
       if (await isOvertaken(ctx, turn)) return null;
       throw error;
     }
@@ -138,7 +141,7 @@ async function isOvertaken(ctx: ActionCtx, { row, next }: SigningTurn): Promise<
   return present.next !== next || present.row.state !== row.state;
 }
 
-/** Stores bytes before anybody outside has them, and sends them. @returns `false` if they are void. */
+/** Stores bytes before they leave the service, then sends them. @returns `false` if they are void. */
 async function storeAndSend(
   ctx: ActionCtx,
   { _id: orderId }: Order,
@@ -162,10 +165,12 @@ function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | 
 }
 
 /**
- * The nonce to sign with. The chain's count lies between the oldest signed order's nonce and the next one.
+ * The nonce for the next signature. The chain's transaction count lies between the oldest signed order's nonce and the
+ * next one.
  * @param mined The chain's count of the account's mined transactions.
- * @returns `null` if it is lower (a block was dropped, and its transactions were sent again) or not sure yet.
- * @throws AppError `paused` if it is higher: this service was restored from a backup, and its rows are too old to sign by.
+ * @returns `null` if the count is lower (a reorg, whose transactions were sent again) or not certain yet.
+ * @throws AppError `paused` if the count is higher: this service was restored from a backup, and its rows are too old
+ * to sign by.
  */
 async function chooseNonce(
   ctx: ActionCtx,
@@ -189,7 +194,7 @@ async function chooseNonce(
     readMined(address),
     ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, query),
   ]);
-  // Answers differ between nodes and moments, or another order was signed meanwhile.
+  // Counts differ between nodes and moments, or another order was signed meanwhile.
   if (again !== mined || nextNow !== next) return null;
   // A service account's key may have signed elsewhere before.
   if (isNew && parseServiceWalletId(walletId) !== null) return mined;
@@ -201,8 +206,8 @@ async function chooseNonce(
 }
 
 /**
- * Signs further bytes at a signed order's nonce, if it is time for them: the same call with higher fees, or, where that
- * is not allowed or too much time has passed, a transaction that moves nothing. At most one of them is ever mined.
+ * Signs a replacement at a signed order's nonce, if it is due: the same call with higher fees or, if that is not
+ * allowed or too much time has passed, an empty transaction. At most one transaction of a nonce is ever mined.
  */
 export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   const last = row.tries.at(-1);
@@ -231,13 +236,13 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   if (await storeAndSend(ctx, row, bytes)) log.warn("wallets.signed again", { orderId: row._id, kind });
 }
 
-/** Whether it was signed so long ago that its call is no longer waited for. */
+/** Whether the order was signed too long ago to wait for its call any longer. */
 export function isWithdrawalDue({ tries, nonce }: Order): boolean {
   const first = tries.find((one) => one.nonce === nonce);
   return first !== undefined && Date.now() - first.at >= WITHDRAWN_AFTER_MS;
 }
 
-/** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
+/** Decodes stored bytes. @throws AppError `internal` for a transaction type that this service does not sign. */
 function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;

@@ -31,7 +31,7 @@ import { expire, stateAt } from "./questions";
 
 /**
  * Every step of an order from the signature to its end (`states.md`), for actions, and the cron. Each function is one
- * transaction that decides; a late or repeated step changes nothing.
+ * deciding transaction; a late or repeated step changes nothing.
  */
 
 const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
@@ -39,14 +39,14 @@ const USED = "Another transaction took this one's place";
 const APPROVAL_REFUSED = "The token refused the approval that the swap needs: nothing was swapped";
 const NOT_SWAPPED = "The swap could not be signed in time: nothing was swapped";
 
-/** Answers that call a nonce used otherwise count from here on: a lagging node may not have the receipt yet. */
+/** Age from which a nonce conflict counts: a lagging node may not have the receipt yet. */
 const USED_AFTER_MS = MINUTE;
-/** When an outcome is looked at once more: the block that decided it may have been dropped. */
+/** When an outcome is checked once more: a reorg may have removed the deciding block. */
 const LOOK_BACK_MS = MINUTE;
 
 const vOrderId = { orderId: v.id("orders") };
 
-/** An order as those see it who wait for it at `now`. */
+/** An order's state at `now`, as its waiting callers see it. */
 export const getOrder = internalQuery({
   args: { ...vOrderId, now: v.number() },
   returns: vOrderRow,
@@ -57,17 +57,17 @@ const vSigningTurn = v.object({
   row: vOrderRow,
   /** A signed order of the same wallet, which has to end first. */
   blocker: v.union(vOrderRow, v.null()),
-  /** The account's next nonce, and that of its oldest signed order, as far as this service has given them out. */
+  /** The account's next nonce and that of its oldest signed order, as assigned by this service. */
   next: v.number(),
   oldest: v.number(),
-  /** Whether it has never signed here: a service account may have signed elsewhere. */
+  /** Whether the account has never signed here: a service account may have signed elsewhere. */
   isNew: v.boolean(),
-  /** Whether it may be signed, and signed again. */
+  /** Whether it may be signed, and replaced. */
   isAllowed: v.boolean(),
 });
 export type SigningTurn = Infer<typeof vSigningTurn>;
 
-/** An order whose turn it may be to be signed. */
+/** The signing turn of an order: its blocker, its nonces and its permission. */
 export const getSigningTurn = internalQuery({
   args: { ...vOrderId, now: v.number() },
   returns: vSigningTurn,
@@ -87,7 +87,7 @@ export const getSigningTurn = internalQuery({
   },
 });
 
-/** Bytes of an account from a nonce on, the mined ones first of each nonce: what a dropped block has lost is sent again. */
+/** An account's signed bytes from a nonce on, the mined ones first at each nonce: for sending again after a reorg. */
 export const listBytesFrom = internalQuery({
   args: { walletId: v.string(), nonce: v.number() },
   returns: v.array(v.string()),
@@ -106,10 +106,11 @@ export const listBytesFrom = internalQuery({
 });
 
 /**
- * Stores signed bytes before anybody outside has them: the first ones take the next nonce, further ones have the same.
- * @param args.before The hash of the newest bytes when further ones were signed.
- * @returns `false` if the order has ended, it is another's turn, or there are other bytes by now: these are void.
- * @throws AppError as `findSigningRefusal`, unless they move nothing.
+ * Stores signed bytes before they leave the service. The first bytes of a transaction take the next nonce, replacements
+ * keep it.
+ * @param args.before The hash of the newest bytes when a replacement was signed.
+ * @returns `false` if the order has ended, it is another order's turn, or newer bytes are stored: these are void.
+ * @throws AppError as `findSigningRefusal`, unless the bytes move nothing.
  */
 export const storeSigned = internalMutation({
   args: {
@@ -158,18 +159,18 @@ const vOrderStep = v.union(
     bought: v.optional(v.string()),
   }),
   /**
-   * So many of its account's transactions are mined, some blocks back, that its nonce is used by none of its own; or, for
-   * long, so few that its nonce is not the next one.
+   * A nonce conflict: the account's transaction count, some blocks back, is past the order's nonce without one of its
+   * transactions; or, for long, too low for its nonce to be the next one.
    */
   v.object({ kind: v.literal("astray"), mined: v.number() }),
-  /** Its nonce is free after all. */
+  /** The conflict is gone: its nonce is free. */
   v.object({ kind: v.literal("free") }),
   /** Nothing of it was signed, and nothing will be. */
   v.object({ kind: v.literal("dropped"), error: v.optional(v.string()), errorCode: v.optional(vErrorCode) }),
 );
 export type OrderStep = Infer<typeof vOrderStep>;
 
-/** Moves an order on. @returns The order afterwards. */
+/** Moves an order to its next state. @returns The order afterwards. */
 export const advanceOrder = internalMutation({
   args: { ...vOrderId, step: vOrderStep },
   returns: vOrderRow,
@@ -183,7 +184,7 @@ export const advanceOrder = internalMutation({
   },
 });
 
-/** Ends an order that was not signed; a key that it was opened with is free again. */
+/** Ends an unsigned order; its idempotency key is free again. */
 async function dropOrder(
   ctx: MutationCtx,
   row: Order,
@@ -198,12 +199,12 @@ async function dropOrder(
     error: error + (approvalTxHash === undefined ? "" : spent),
     errorCode,
   };
-  // What was never signed counts against nothing, nor against the count of orders.
+  // An order that was never signed counts against no cap, nor against the ceiling of orders.
   const uncounted = tries.length === 0 ? { countedAt: undefined } : {};
   await finalizeOrder(ctx, row, outcome, { idempotencyKey: undefined, nextCheckAt: NEVER, ...uncounted });
 }
 
-/** The chain has mined one of an order's transactions. */
+/** Stores that the chain has mined one of an order's transactions. */
 async function storeMined(
   ctx: MutationCtx,
   row: Order,
@@ -238,7 +239,7 @@ function buildFailure(error: string): Outcome {
   return { state: "failed", error, errorCode: "upstream" };
 }
 
-/** What a mined transaction makes of its order. */
+/** The outcome of an order by its mined transaction. */
 function toOutcome(
   { _id, terms }: Order,
   kind: SignedTry["kind"],
@@ -249,16 +250,16 @@ function toOutcome(
   if (kind === "empty") return buildFailure(WITHDRAWN);
   if (bought === undefined || BigInt(bought) >= BigInt(terms?.minBuyAmount ?? 0))
     return { state: "confirmed", bought };
-  // 0x's contract reverts rather than pay less: then it is not what its registry says, or the node lies.
+  // 0x's contract reverts rather than pay less: the contract is not the one its registry names, or the node lies.
   log.error("wallets.swap fell short", { orderId: _id });
   const error = `The swap was mined and has bought ${bought} rather than at least ${terms?.minBuyAmount}: the service has been alerted`;
   return { state: "confirmed", bought, error };
 }
 
 /**
- * The chain's count of an account's transactions does not go with a signed order, twice a minute apart. Where its nonce
- * is used, the order has failed. A service account's may be beyond the next nonce, because a node had counted too many:
- * then all its signed orders end, and the count starts again. What they were for is safe to do twice.
+ * Two reads, a minute apart, show a transaction count that contradicts a signed order. If the count is past its nonce,
+ * the order has failed. A service account's order may be past the next nonce because a node overcounted: then all its
+ * signed orders end, and the count starts again. Their work is safe to repeat.
  */
 async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
   const { _id, walletId, address, nonce = 0, usedSince } = row;
@@ -266,7 +267,8 @@ async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number):
   if (row.state !== "signed") return;
   const wallet = await requireWallet(ctx, walletId);
   const isUsed = mined > nonce;
-  // More than this service has given out is no answer about this order; nor are fewer, while one of its own is to come.
+  // A count above the assigned nonces says nothing about this order; nor does a lower one while a transaction of its
+  // own is due.
   const isNone = isUsed ? mined > (wallet.nextNonce ?? 0) : await isOwn(ctx, row, mined);
   if (isNone) return;
   const now = Date.now();
@@ -280,7 +282,7 @@ async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number):
     await finalizeOrder(ctx, one, buildFailure(USED), { nextCheckAt: NEVER });
 }
 
-/** Whether the transaction of a nonce is one that is known here, or has to be. */
+/** Whether the transaction of a nonce is this service's own, mined or still due. */
 async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
   const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "nonce", nonce);
   return userId !== NOBODY || (await rows.first()) !== null;
@@ -291,7 +293,7 @@ type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
   [Field in "idempotencyKey" | "txHash" | "usedSince" | "countedAt"]?: Order[Field] | undefined;
 };
 
-/** Writes an order's end, with all that follows from it: its mention, the webhooks of whose it is, word to its owner. */
+/** Stores an order's end with its consequences: its mention, its user's webhooks, the message to its owner. */
 async function finalizeOrder(
   ctx: MutationCtx,
   row: Order,
@@ -315,7 +317,7 @@ async function finalizeOrder(
     await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.tellEnd, { orderId });
 }
 
-/** Takes up what is due: checks what was signed, ends what was never answered or signed. */
+/** Processes due orders: polls signed ones, ends unanswered and unsigned ones. */
 export const takeUpDue = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const due = await queryDue(ctx.db.query("orders"), "nextCheckAt", now).take(50);
@@ -332,8 +334,8 @@ export const takeUpDue = defineMutation({}, async (ctx) => {
 });
 
 /**
- * Accepts the chain's count of an account's transactions, which two answers have told: for an operator who has restored
- * a backup. It is never lowered.
+ * Accepts the chain's count of an account's transactions, confirmed by two reads: for an operator who has restored a
+ * backup. The stored nonce is never lowered.
  */
 export const acceptCount = internalMutation({
   args: { address: v.string(), mined: v.number() },

@@ -30,7 +30,7 @@ import { PERMIT2, swapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
 import { requireAffordable, isSame, requireHeld, type Next, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 
-/** What only swaps need: their quotes, which are not trusted, and all checks of them before anything is signed. */
+/** Swaps: their quotes, which are not trusted, and every check of a quote before a signature. */
 
 export type SwapRequest = Extract<OrderRequest, { kind: "swap" }>;
 type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
@@ -39,12 +39,14 @@ export type PermitMessage = NonNullable<SwapQuote["permit2"]>["eip712"]["message
 /** A quote that was checked against its order, the price feeds and 0x's registry. */
 export type Offer = {
   quote: SwapQuote;
-  /** The least that the chain guarantees the wallet, in the bought token's smallest unit. */
+  /** The minimum that the chain guarantees the wallet, in the bought token's smallest unit. */
   least: bigint;
   terms: NonNullable<Order["terms"]>;
-  /** How much less than the sold amount that least is worth by the feeds, in basis points; `null` without both prices. */
+  /**
+   * Loss of the guaranteed minimum against the sold amount by the feeds, in basis points; `null` without both prices.
+   */
   costBps: number | null;
-  /** The same of the amount that the quote names. */
+  /** Loss of the quoted amount, in the same terms. */
   usualCostBps: number | null;
   /** Allowances that Permit2 needs first, one after another. */
   approvals: bigint[];
@@ -53,9 +55,9 @@ export type Offer = {
 /** The gas that 0x's API states for a swap whose gas it does not know. */
 const USUAL_SWAP_GAS = 300_000n;
 const USUAL_APPROVAL_GAS = 60_000n;
-/** Replaces the signature that nobody gives in a rehearsal, for the fee of the call's data. */
+/** Stands in for the missing signature of a rehearsal, to price the call's data. */
 const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
-/** No real quote has a permit that is valid for longer. */
+/** Longer than the validity of any genuine quote's permit. */
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const UNSEEN = "The chain RPC does not show the approval yet";
@@ -68,8 +70,8 @@ const COUNTERFEIT =
   "The swap provider's quote calls a contract that is not its own, or is paused: nothing was signed";
 
 /**
- * The calls of a swap: the approvals that it needs first, then the swap.
- * @param permit Signs its permit; a rehearsal has none.
+ * The calls of a swap: the missing approvals, then the swap.
+ * @param permit Signs the swap's permit; absent in a rehearsal.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function* listSwapCalls(
@@ -82,16 +84,16 @@ export async function* listSwapCalls(
   const { transaction, permit2 } = offer.quote;
   const { gas, ...call } = transaction;
   const calls = offer.approvals.map((amount) => approval(swap.fromToken, amount));
-  // Its approval is mined: a node that does not show it lags, and none is signed twice.
+  // The approval is mined, so a node without it lags. An approval is never signed twice.
   if (calls.some(({ data }) => dataSigned(payer).includes(data))) throw new NotKnownYet("upstream", UNSEEN);
   for (const [i, one] of calls.entries()) {
     const later = [...calls.slice(i + 1).map(() => USUAL_APPROVAL_GAS), gas ?? USUAL_SWAP_GAS];
-    // A token may refuse the second one as long as the first is not mined.
+    // A token may refuse the second approval while the first is not mined.
     const stated = i === 0 ? {} : { unsigned: USUAL_APPROVAL_GAS };
     yield await requireAffordable(ctx, payer, one, { kind: "approve", later, ...stated });
   }
   const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
-  // The permit's signature is appended: its length as a 32-byte word, then its bytes.
+  // Append the permit's signature: its length as a 32-byte word, then its bytes.
   if (signature !== null)
     call.data = concat([call.data, numberToHex(size(signature), { size: 32 }), signature]);
   const isUnsigned = signature === NO_SIGNATURE;
@@ -100,7 +102,7 @@ export async function* listSwapCalls(
   yield { ...(await requireAffordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
 }
 
-/** What an order has signed so far. */
+/** The call data of every transaction that an order has signed. */
 function dataSigned({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
   return tries.map(({ raw }) => parseTransaction(requireHex(raw)).data ?? "0x");
 }
@@ -111,7 +113,7 @@ function approval(token: Symbol, amount: bigint): Transaction {
 }
 
 /**
- * A swap's balance, quote, price and called contract, checked.
+ * A swap's offer: balance, quote, price and called contract, all checked.
  * @throws AppError `invalid_request`, `upstream`
  */
 async function getOffer(
@@ -122,7 +124,7 @@ async function getOffer(
   const taker = requireStoredAddress(payer.address);
   const amount = BigInt(swap.amount);
   const { address } = WALLET_TOKENS[swap.fromToken];
-  // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
+  // Settled rather than awaited together, so that a short balance is reported before the provider's failures.
   const [[asked], held, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
     readAccount(taker, address === null ? [] : [address], listFeedAddresses(listFeeds(swap))),
@@ -135,7 +137,7 @@ async function getOffer(
   let least = checkQuote(quote, swap, taker, Date.now());
   const approved = BigInt(payer.minBuyAmount ?? 0);
   if (least < approved && quote.buyAmount >= approved) {
-    // It would bring what the owner has approved: one with that much less slippage guarantees it.
+    // The quoted amount still covers the approved minimum: request a quote with the slippage that guarantees it.
     const slippageBps = Number(((quote.buyAmount - approved) * BPS) / quote.buyAmount);
     quote = await ask(taker, { ...swap, slippageBps });
     least = checkQuote(quote, swap, taker, Date.now());
@@ -178,7 +180,7 @@ function buildTerms({ buyAmount }: SwapQuote, least: bigint, swap: SwapRequest, 
 }
 
 /**
- * A quote to read, for a wallet that may hold nothing: neither its price nor the called contract is checked.
+ * An indicative quote for a wallet that may hold nothing: neither its price nor the called contract is checked.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function quoteSwap(swap: SwapRequest, taker: Address) {
@@ -193,7 +195,7 @@ export async function quoteSwap(swap: SwapRequest, taker: Address) {
 
 function ask(taker: Address, swap: SwapRequest): Promise<SwapQuote> {
   const { fromToken, toToken, amount, slippageBps } = swap;
-  // Wrapped ether needs no market, and is there while the provider is not.
+  // Wrapping needs no market, and works while the provider is down.
   if (isWrapping(swap))
     return Promise.resolve({
       liquidityAvailable: true,
@@ -205,8 +207,8 @@ function ask(taker: Address, swap: SwapRequest): Promise<SwapQuote> {
 }
 
 /**
- * Whether a call is what a swap orders: the approval that it needs first (of exactly the sold amount, or of zero, where
- * a token wants that before), or one that guarantees `least`.
+ * Whether a call carries out a swap: a missing approval (of exactly the sold amount, or of zero for tokens that want it
+ * first), or a call that guarantees `least`.
  * @throws AppError `upstream` if that is less than its owner has approved.
  */
 export function isSwapCall(
@@ -223,10 +225,10 @@ export function isSwapCall(
 }
 
 /**
- * What a quote claims counts for nothing: only its call, and the permit that it asks for.
+ * Checks a quote by its call and the requested permit alone: the provider's claims count for nothing.
  * @param owner The swap's wallet.
- * @returns The least that the chain guarantees the wallet.
- * @throws AppError `upstream` if the call guarantees less than the slippage allows, or the permit is for anything else.
+ * @returns The minimum that the chain guarantees the wallet.
+ * @throws AppError `upstream` if the call guarantees less than the slippage allows, or the permit covers anything else.
  */
 export function checkQuote(quote: SwapQuote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
   const { transaction, permit2, buyAmount } = quote;
@@ -246,7 +248,7 @@ const EXECUTE = "0x1fff991f";
 const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }] as const;
 
 /**
- * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that pays another amount,
+ * The minimum of the bought token that a swap's call guarantees its wallet; `null` for a call that pays another amount,
  * or guarantees anything else. 0x's settler reverts, whatever its actions do, unless they have gained `minAmountOut` of
  * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
  * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
@@ -257,7 +259,7 @@ function explainGuarantee(call: Transaction, swap: Sides, owner: Address): bigin
   if (isWrapping(swap)) return isSame(call, buildWrapping(swap)) ? amount : null;
   if (value !== (WALLET_TOKENS[swap.fromToken].address === null ? amount : 0n)) return null;
   if (size(data) < 100 || slice(data, 0, 4).toLowerCase() !== EXECUTE) return null;
-  // The three words stand at fixed places of the call, whatever else is in it.
+  // The three words have fixed offsets in the call, whatever else it contains.
   const words = slice(data, 4, 100);
   if (![0, 32].every((at) => /^0x0*$/.test(slice(words, at, at + 12)))) return null;
   const [recipient, buyToken, least] = decodeAbiParameters(SLIPPAGE, words);
@@ -284,10 +286,10 @@ function buildWrapping({ fromToken, amount }: Sides): Transaction {
 
 /**
  * Checks the guarantee of a swap's call against the price feeds.
- * @param least The least that the chain guarantees the wallet.
- * @param maxImpactBps How much worse than the feeds, besides the slippage, is still accepted.
- * @returns How much less than the sold amount it is worth, in whole basis points; `null` if that cannot be told.
- * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
+ * @param least The minimum that the chain guarantees the wallet.
+ * @param maxImpactBps Accepted loss against the feeds, besides the slippage.
+ * @returns The loss against the sold amount, in whole basis points; `null` if a price is missing.
+ * @throws AppError `invalid_request` if the loss exceeds slippage and impact.
  */
 export function checkPrice(
   least: bigint,
@@ -301,12 +303,12 @@ export function checkPrice(
   return computeCostBps(least, swap, prices);
 }
 
-/** How much less than the sold amount a bought one is worth, in whole basis points; `null` if that cannot be told. */
+/** The loss of a bought amount against the sold one, in whole basis points; `null` if a price is missing. */
 function computeCostBps(bought: bigint, swap: Sides, prices: Prices): number | null {
   if (isWrapping(swap)) return 0;
   const worth = compareWorth(bought, swap, prices);
   if (worth === null) return null;
-  // The last digit of an amount must not turn 14 into 15.
+  // Round, because the last digit of an amount must not turn 14 into 15.
   return Math.round(Number(((worth.given - worth.got) * BPS * 100n) / worth.given) / 100);
 }
 
@@ -336,7 +338,7 @@ const TYPES = {
   ],
 };
 
-/** The typed data of a permit whose message was checked. */
+/** The typed data of a checked permit message. */
 export function buildPermitData({ permitted, spender, nonce, deadline }: PermitMessage): TypedData {
   const { token, amount } = permitted;
   return {
@@ -356,7 +358,7 @@ function isValidPermit(message: PermitMessage, called: Address, swap: Sides, now
   );
 }
 
-/** Whether a permit is for exactly the token and amount that a swap sells. */
+/** Whether a permit covers exactly the sold token and amount. */
 export function isSoldBy(
   { permitted }: PermitMessage,
   { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
