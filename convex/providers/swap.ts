@@ -16,7 +16,7 @@ const digits = z
   .regex(/^\d{1,78}$/)
   .transform((value) => BigInt(value));
 
-/** Of what it says only this is used: what it claims is read from the call itself. */
+/** The used fields of a quote alone: its guarantees are read from the call itself, not from the provider's claims. */
 const quoteShape = z.object({
   liquidityAvailable: z.literal(true),
   buyAmount: digits,
@@ -40,7 +40,7 @@ const failureShape = z.object({ name: z.string() });
 
 export type SwapQuote = z.output<typeof quoteShape>;
 
-/** The provider's refusals that concern the request, in words for the caller: none of its own are passed on. */
+/** The provider's refusals of a request, in this service's words: the provider's text is not passed on. */
 const REFUSALS: Readonly<Record<string, string>> = {
   TOKEN_NOT_SUPPORTED: "The swap provider does not support this token",
   SWAP_VALIDATION_FAILED: "The swap provider refused this swap",
@@ -56,7 +56,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A firm quote for selling exactly `sellAmount`.
+ * Requests a firm quote for selling exactly `sellAmount`.
  * @param taker The wallet that holds the tokens, signs and sends.
  * @throws AppError `invalid_request` if there is no route or the provider refuses the swap, `upstream` for its
  * failures.

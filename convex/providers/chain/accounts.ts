@@ -8,14 +8,13 @@ import {
   type ChainClient,
 } from "./rpc";
 
-/** What contracts and accounts tell, by calls that change nothing: balances, price feeds, the swap provider's registry. */
+/** Read-only contract calls: balances, price feeds, the swap provider's registry. */
 
 /** `null`: the feed has no answer. */
 type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
 
 /**
- * What an address holds of the chain's own coin and of tokens, in their smallest units, and latest rounds of feeds, in one
- * call.
+ * An address's balances of ether and of tokens, in their smallest units, and the latest rounds of feeds, in one call.
  * @throws AppError `upstream` if the chain cannot be reached or a balance cannot be read.
  */
 export async function readAccount(
@@ -34,7 +33,7 @@ export async function readAccount(
   });
 }
 
-/** What an address holds of a token, in its smallest unit. To be called inside `withChainErrors`. */
+/** An address's balance of a token, in its smallest unit. To be called inside `withChainErrors`. */
 export function readTokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
   const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
   return readContract(client, { address: token, ...balance });
@@ -54,7 +53,7 @@ export async function readRounds(feeds: readonly Address[], timeoutMs: number): 
   return withChainErrors(() => readFeedRounds(createChainClient(timeoutMs), feeds));
 }
 
-/** Of Chainlink's AggregatorV3Interface. */
+/** From Chainlink's AggregatorV3Interface. */
 export const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
@@ -69,20 +68,20 @@ async function readFeedRounds(client: ChainClient, feeds: readonly Address[]): P
 }
 
 /**
- * The swap provider's genuine settler contract. Source: the README of 0x-settler, "How do I find the most recent
- * deployment?": the registry has the same address on every chain, and a call of it that reverts means "paused".
+ * The registry of the swap provider's settler contracts. Source: the README of 0x-settler, "How do I find the most
+ * recent deployment?": the registry has the same address on every chain, and a reverting call of it means "paused".
  */
 const REGISTRY: Address = "0x00000000000004533Fe15556B1E086BB1A72cEae";
 const registryAbi = parseAbi([
   "function ownerOf(uint256 feature) view returns (address)",
   "function prev(uint128 feature) view returns (address)",
 ]);
-/** The feature of swaps that their taker submits. */
+/** The registry's feature id of taker-submitted swaps. */
 const TAKER_SUBMITTED = 2n;
 
 /**
- * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment; none is
- * while swaps are paused.
+ * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment.
+ * While swaps are paused no settler is genuine.
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
 export async function isGenuineSettler(settler: Address): Promise<boolean> {

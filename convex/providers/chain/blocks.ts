@@ -27,7 +27,7 @@ import {
 } from "./rpc";
 
 /**
- * Movements in blocks, read in ranges that a node accepts: the logs of token transfers, and the ether of transactions
+ * Transfers in blocks, read in ranges that a node accepts: the logs of token transfers, and the ether of transactions
  * (`./ether`).
  */
 
@@ -41,7 +41,7 @@ export type TransferLog = {
   to: string;
   amount: bigint;
   txHash: string;
-  /** Among the block's logs. */
+  /** The log's index in the block. */
   logIndex: number;
   blockNumber: number;
   blockHash: string;
@@ -62,7 +62,7 @@ export type Log = z.output<typeof logShape>;
 /** `Transfer(address,address,uint256)` of tokens. */
 export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/** The transfer in a log; none for a token without amounts, whose third topic is an id. */
+/** Parses the transfer in a log; an empty list for a token without amounts (ERC-721), whose third topic is an id. */
 export function parseTransfer({
   topics,
   data,
@@ -89,7 +89,7 @@ function toTopic(address: string): Hex {
 
 type Range = { first: number; last: number };
 
-/** The transfers of tokens in blocks, in their order. To be called inside `readInRanges`. */
+/** The token transfers in a range of blocks, in order. To be called inside `readInRanges`. */
 async function transferLogs(
   client: ChainClient,
   { first, last }: Range,
@@ -106,8 +106,8 @@ async function transferLogs(
 }
 
 /**
- * The transfers in logs of these blocks, each once and in their order: a node can tell logs twice, those of dropped
- * blocks, and more than it was asked for.
+ * Parses the transfers in logs of a range, deduplicated and in order: a node may return a log twice, logs of reorged
+ * blocks, and logs outside the requested range.
  */
 function readTransfers(logs: readonly Log[], { first, last }: Range): TransferLog[] {
   const requestedLogs = logs.filter(
@@ -122,7 +122,7 @@ function readTransfers(logs: readonly Log[], { first, last }: Range): TransferLo
 }
 
 /**
- * The newest block, as its node says, whatever time it has.
+ * The newest block according to the node, whatever its time.
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function readHead(): Promise<TimedPlace> {
@@ -135,8 +135,8 @@ export async function readHead(): Promise<TimedPlace> {
 }
 
 /**
- * The newest block, which the operator hears of if it is no head by its time.
- * @throws AppError `upstream` then, or as `readHead`.
+ * The newest block. A head with a stale time is reported to the operator.
+ * @throws AppError `upstream` for a stale head, or as `readHead`.
  */
 export async function readFreshHead(): Promise<TimedPlace> {
   const head = await readHead();
@@ -146,7 +146,7 @@ export async function readFreshHead(): Promise<TimedPlace> {
   return head;
 }
 
-/** The last block that the chain will not drop again. @throws AppError `upstream`, as `readFreshHead` */
+/** The newest block that is safe from reorgs. @throws AppError `upstream`, as `readFreshHead` */
 export async function readSafeHead(): Promise<TimedPlace> {
   const client = createChainClient();
   const [safe] = await Promise.all([withChainErrors(() => readBlock(client, "safe")), readFreshHead()]);
@@ -155,7 +155,7 @@ export async function readSafeHead(): Promise<TimedPlace> {
 }
 
 /**
- * The latest block: its page, its time (epoch ms), its base fee in gwei; and the supply of a token on it, in its smallest
+ * The latest block: its page, its time (epoch ms), its base fee in gwei; and a token's supply at it, in its smallest
  * unit.
  * @throws AppError `upstream` if the chain cannot be reached.
  */
@@ -178,7 +178,7 @@ export async function readChainState(token: Address, timeoutMs: number) {
 
 const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
 
-/** A block of the chain; `null` if it has none of that number. To be called inside `withChainErrors`. */
+/** A block of the chain; `null` if there is no block of that number. To be called inside `withChainErrors`. */
 export async function readBlock(client: ChainClient, at: number | "latest" | "safe") {
   const params: [Hex | "latest" | "safe", false] = [typeof at === "string" ? at : numberToHex(at), false];
   const answer = await client.request({ method: "eth_getBlockByNumber", params });
@@ -187,8 +187,8 @@ export async function readBlock(client: ChainClient, at: number | "latest" | "sa
 }
 
 /**
- * Reads blocks `first` to `last`, both included, in pieces of at most `span`: half as many after a node refuses so many.
- * @throws AppError `upstream` where the node refuses for other reasons, or a single block
+ * Reads blocks `first` to `last`, both included, in ranges of at most `span`, halved after each refusal of the node.
+ * @throws AppError `upstream` if the node refuses for other reasons, or refuses a single block
  */
 export async function* readInRanges<Value>(
   { first, last, span }: Range & { span: number },
@@ -209,8 +209,8 @@ export async function* readInRanges<Value>(
 }
 
 /**
- * Whether asking for less may help: nodes have too many words for "too much" to know them, and a wrong guess ends at a
- * single block.
+ * Whether a smaller range may help: nodes word "too much" in too many ways to recognise them all, and a wrong guess
+ * ends at a single block.
  */
 function isTooMuch(error: unknown): boolean {
   if (isThrottled(error)) return false;
@@ -218,13 +218,14 @@ function isTooMuch(error: unknown): boolean {
   return isTooLarge(error) || findRefusal(error) !== null || status === 400 || status === 413;
 }
 
-/** Blocks per request; half as many after a node refuses. */
+/** Blocks per request; halved after a node's refusal. */
 const SPAN = 500;
 
 /**
- * A transaction's USDC transfers to an address, of more than nothing and from somebody else. `position` is the index
- * among those to the address, from 0: a reorganisation does not change it, and a search for these alone shows it.
- * @param transfers In the order of their logs.
+ * A transaction's USDC transfers to an address, except zero amounts and transfers from the address itself. `position`
+ * is the index among the transfers to the address, from 0: a reorg does not change it, and a search for these transfers
+ * alone yields it too.
+ * @param transfers In log order.
  * @param to In lower case.
  */
 export function listIncoming<One extends { token: string; from: string; to: string; amount: bigint }>(
@@ -235,12 +236,15 @@ export function listIncoming<One extends { token: string; from: string; to: stri
     transfers
       .filter((one) => one.token === USDC.toLowerCase() && one.to === to)
       .map((one, position) => ({ ...one, position }))
-      // Anybody can transfer zero, from anybody.
+      // A transfer of zero is possible from any address, without its consent.
       .filter(({ from, amount }) => from !== to && amount > 0n)
   );
 }
 
-/** The transfers (`listIncoming`) to an address in blocks `first` to `last`, range by range. @throws AppError `upstream` */
+/**
+ * The incoming transfers (`listIncoming`) of an address in blocks `first` to `last`, range by range. @throws AppError
+ * `upstream`
+ */
 export function readTransfersTo(to: Address, first: number, last: number) {
   const client = createChainClient();
   return readInRanges({ first, last, span: SPAN }, async (range) => {
@@ -248,7 +252,7 @@ export function readTransfersTo(to: Address, first: number, last: number) {
       if (range.first < range.last || !isTooMuch(error)) throw error;
       return logsOneByOne(client, range.first);
     });
-    // Grouped once: for a dollar anybody fills a block with thousands of transfers of nothing.
+    // Group once, in linear time: a dollar buys a block with thousands of zero transfers.
     const ofEach = new Map<string, TransferLog[]>();
     for (const one of logs) {
       const own = ofEach.get(one.txHash);
@@ -263,8 +267,8 @@ const transactionsShape = z.object({ transactions: z.array(hash) });
 const logsShape = z.object({ logs: z.array(logShape) });
 
 /**
- * The transfers in a block of whose logs a node does not give so many: anybody can fill one with transfers of nothing.
- * Its transactions are read one by one; one that is too long itself hides no other.
+ * The transfers in a block with more logs than a node returns: anybody can fill one with zero transfers. Its receipts
+ * are read one by one, so that an oversized transaction hides no other.
  */
 async function logsOneByOne(client: ChainClient, number: number): Promise<TransferLog[]> {
   const params: [Hex, false] = [numberToHex(number), false];
@@ -287,8 +291,8 @@ async function logsOneByOne(client: ChainClient, number: number): Promise<Transf
 export type Moved = { logs: TransferLog[]; payments: Payment[] };
 
 /**
- * What moved in blocks `first` to `last`, in pieces of at most `span`: half as many after a node refuses so many. Ether
- * that contracts send one another is in no block's transactions, and not seen.
+ * The movements in blocks `first` to `last`, in ranges of at most `span`, halved after each refusal of the node. Ether
+ * sent between contracts (internal transactions) is in no block's transactions, and not found.
  * @throws AppError `upstream`
  */
 export function readMovements(

@@ -3,20 +3,20 @@ import { getBalance } from "viem/actions";
 import * as z from "zod";
 import { account, asHexText, bigQuantity, findRefusal, hash, isThrottled, type ChainClient } from "./rpc";
 
-/** The ether search: transactions that carry ether from or to watched addresses, without reading every block. */
+/** The ether search: transactions with a value from or to watched addresses, without reading every block. */
 
-/** Ether that one transaction of a block carries. Addresses in lower case, wei. */
+/** The ether value of a transaction, in wei. Addresses in lower case. */
 export type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
 /** The movements to find: transfers of these tokens, and ether, from or to these addresses (in lower case). */
 export type RequestedCoins = {
   tokens: readonly string[];
   parties: readonly string[];
-  /** Wei: blocks in which the balance of an address changes by less are not read. */
+  /** Wei: blocks with a smaller change of an address's balance are not read. */
   leastEther: bigint;
 };
 
-/** The balances of all parties at a block, in one call. */
+/** Reads the balances of all parties at a block, in one call. */
 type Held = (block: number) => Promise<bigint[]>;
 
 function readHeldBy(client: ChainClient, parties: readonly string[]): Held {
@@ -41,7 +41,7 @@ export async function findPayments(
     const changes = after.map((balance, i) => balance - (before[i] ?? 0n));
     if (changes.every((one) => one < requested.leastEther && -one < requested.leastEther)) return [];
   } catch (error) {
-    // A node that has dropped their state is asked for the blocks themselves.
+    // The node has pruned the state of these blocks: read the blocks themselves.
     if (findRefusal(error) === null || isThrottled(error)) throw error;
   }
   if (first === last) return readPayments(client, first, requested.parties);

@@ -3,12 +3,12 @@ import { USDC } from "../../lib/money/base";
 import { SECOND } from "../../lib/time";
 import { TRANSFER } from "./blocks";
 
-/** What a chain's node allows: blocks in one search for logs, requests in one batch, requests at once. */
+/** Probes the limits of a chain's node: blocks per log search, requests per batch, concurrent requests. */
 
 const RANGES = [10_000, 2_000, 500, 100, 10];
 const BATCHES = [100, 30, 10, 3];
 const AT_ONCE = 20;
-/** Nobody pays this address. */
+/** An address without transfers, so that the search result is empty. */
 const NOBODY = `0x${"0".repeat(24)}00000000000000000000000000000000d0c70b00`;
 
 const buildCall = (method: string, params: readonly unknown[] = []) => {
@@ -16,7 +16,7 @@ const buildCall = (method: string, params: readonly unknown[] = []) => {
 };
 const answer = z.object({ result: z.json() });
 
-/** One sentence about the node at `url`. It is asked some thirty times. */
+/** One sentence about the limits of the node at `url`, after some thirty requests. */
 export async function probeNode(url: string): Promise<string> {
   async function post<Shape extends z.ZodType>(body: object, shape: Shape) {
     const headers = { "Content-Type": "application/json" };
@@ -45,7 +45,7 @@ export async function probeNode(url: string): Promise<string> {
   return `logs over ${range} blocks at once, batches of ${batch}, ${served} of ${AT_ONCE} requests at once`;
 }
 
-/** The first of falling sizes that is answered, "fewer than 10" and the like as a word. */
+/** The first accepted size of a descending list, in words ("fewer than 10" and the like). */
 async function largest(sizes: readonly number[], ask: (size: number) => Promise<unknown>): Promise<string> {
   for (const size of sizes)
     if ((await ask(size)) !== null) return size === sizes[0] ? `${size} or more` : String(size);

@@ -2,22 +2,22 @@ import { AppError } from "../../lib/errors";
 import { createPauses } from "../../lib/time";
 
 /**
- * What one node shows at one moment, or a clock, is never final before a deadline: behind one address other nodes may be
- * blocks ahead. A balance or an allowance that looks short, a call that would revert and a node's trouble are "not known
- * yet", before money moves as after it.
+ * A single read of a node, or a clock, is never final before a deadline: other nodes behind the same address may be
+ * blocks ahead. A balance or an allowance that looks short, a call that would revert and a node's failure are "not
+ * known yet", both before and after money moves.
  */
 
-/** A failure that another look may not have. Across `ctx.run*` it is a plain `AppError`. */
+/** A failure that a retry may cure. Across `ctx.run*` it is a plain `AppError`. */
 export class NotKnownYet extends AppError {}
 
-/** The pause before the second look, in ms; each further one is three times as long, up to a second. */
+/** The pause before the first retry, in ms; each further pause is three times as long, up to a second. */
 const FIRST_PAUSE_MS = 200;
 
 /**
- * Looks until something is known.
- * @param look Throws `NotKnownYet` for what the next look may see.
- * @param isFinal Whether such a failure is one, after so many looks.
- * @throws what `look` throws, if it is final or anything else
+ * Retries a read until its result is known.
+ * @param look Throws `NotKnownYet` for a failure that the next attempt may cure.
+ * @param isFinal Whether a failure is final after this many attempts.
+ * @throws any other error of `look`, and a final failure
  */
 export async function untilKnown<Value>(
   look: () => Promise<Value>,

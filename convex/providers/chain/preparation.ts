@@ -19,19 +19,19 @@ import {
   type Revert,
 } from "./rpc";
 
-/** What a transaction needs from the chain before it is signed, and what it may pay. */
+/** Everything a transaction needs from the chain before its signature, and its fees. */
 
 /** In wei per gas. */
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
 
 const GWEI = 10n ** 9n;
-/** A thousand times what is usual on Base. */
+/** A thousand times the usual fee on Base. */
 const CEILING = 100n * GWEI;
 const MOST_TIP = 5n * GWEI;
 
 /**
- * The current fees, which let the base fee double. The tip is what the node suggests or, of a node that suggests none,
- * what its gas price has beyond the base fee.
+ * The current fees, with room for the base fee to double. The tip is the node's suggestion, or else the part of its gas
+ * price above the base fee.
  */
 async function readFees(client: ChainClient): Promise<Fees> {
   const [{ baseFeePerGas }, suggested] = await Promise.all([
@@ -42,20 +42,23 @@ async function readFees(client: ChainClient): Promise<Fees> {
   return { maxFeePerGas: (baseFeePerGas ?? 0n) * 2n + tip, maxPriorityFeePerGas: tip };
 }
 
-/** What a unit of gas costs now: current fees let the base fee double. */
+/** The current price of a unit of gas: current fees have room for the base fee to double. */
 export function computeGasPrice({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees): bigint {
   return (maxFeePerGas + tip) / 2n;
 }
 
-/** Whether blocks pass fees over: they do not cover the base fee and the usual tip, or their tip is below it. */
+/**
+ * Whether blocks would skip a transaction with these fees: they do not cover the base fee and the usual tip, or the tip
+ * is below it.
+ */
 export function hasLowFees({ maxFeePerGas, maxPriorityFeePerGas: tip }: Fees, current: Fees): boolean {
   return maxFeePerGas < computeGasPrice(current) || tip < current.maxPriorityFeePerGas;
 }
 
-/** Fees that replace a transaction with the same nonce; `null` if they would exceed the ceiling. */
+/** The fees of a replacement at the same nonce; `null` if they would exceed the ceiling. */
 export function raiseFees(earlier: Fees, current: Fees): Fees | null {
   const raiseFee = (fee: "maxFeePerGas" | "maxPriorityFeePerGas") => {
-    // Nodes want both fees to be a tenth higher; this leaves room for rounding.
+    // Nodes require both fees to rise by a tenth; this leaves room for rounding.
     const least = (earlier[fee] * 125n) / 100n + 1n;
     return current[fee] > least ? current[fee] : least;
   };
@@ -66,13 +69,13 @@ export function raiseFees(earlier: Fees, current: Fees): Fees | null {
 }
 
 export type Preparation = {
-  /** How many of the account's transactions are mined. This service itself knows which are pending. */
+  /** The account's count of mined transactions. Pending ones are known from this service's own rows. */
   mined: number;
   native: bigint;
   /** The spent token's balance; 0 for the chain's own coin. */
   token: bigint;
   fees: Fees;
-  /** Gas of the call, or why it would revert. */
+  /** The call's gas, or the reason why it would revert. */
   gas: { kind: "estimated"; gas: bigint } | ({ kind: "reverts" } & Revert);
   /** The chain's fee for the transaction's L1 data, in wei; 0 if there is no such fee. */
   l1Fee: bigint;
@@ -81,10 +84,10 @@ export type Preparation = {
 export type Transaction = { to: Address; data: Hex; value: bigint };
 
 /**
- * Everything that signing a transaction needs, in one round trip, as of the latest block: some nodes know no pending one,
- * and a wallet has at most one transaction on its way. A transaction is never signed for another chain.
- * @param token The ERC-20 that is spent, if any.
- * @throws AppError `upstream`, also if the chain's fees exceed what this service pays
+ * Reads everything that signing a transaction needs, in one round trip, as of the latest block: some nodes know no
+ * pending one, and a wallet has at most one transaction on its way. A transaction is never signed for another chain.
+ * @param token The spent ERC-20, if any.
+ * @throws AppError `upstream`, also if the chain's fees exceed this service's ceiling
  */
 export async function prepareTransaction(
   from: Address,
@@ -110,7 +113,7 @@ export async function prepareTransaction(
 const FAR_ABOVE =
   "The network fee is far above the usual, and above what this service pays: nothing was signed";
 
-/** The current fees, and what the chain takes now for the L1 data of a call, in wei. @throws AppError `upstream` */
+/** The current fees, and the current L1 data fee of a call, in wei. @throws AppError `upstream` */
 export async function readMarket(data: Hex): Promise<{ current: Fees; l1Fee: bigint }> {
   const client = createChainClient();
   return withChainErrors(async () => {
@@ -125,7 +128,7 @@ const oracle = {
   abi: parseAbi(["function getL1FeeUpperBound(uint256 size) view returns (uint256)"]),
 } as const;
 
-/** By the size of the whole transaction, in bytes. A chain without the oracle charges nothing. */
+/** Priced by the size of the whole transaction, in bytes. A chain without the oracle charges nothing. */
 async function readL1Fee(client: ChainClient, data: Hex): Promise<bigint> {
   const priced = { functionName: "getL1FeeUpperBound", args: [BigInt(size(data) + 120)] } as const;
   return (await orNullIfNoAnswer(readContract(client, { ...oracle, ...priced }))) ?? 0n;

@@ -31,8 +31,8 @@ import { getRefusing, isAbort, isOutage, noAnswerError, toStatusError, unusableA
 import { NotKnownYet } from "./notKnownYet";
 
 /**
- * The chain's JSON-RPC, through viem. A client's requests of one moment are one HTTP request, and its calls of contracts
- * one call of Multicall3. The one door for what nodes say.
+ * The chain's JSON-RPC, through viem. Concurrent requests of a client are batched into one HTTP request, and its
+ * contract calls into one call of Multicall3. The only file that interprets nodes' errors.
  */
 
 export const UPSTREAM = "The chain RPC";
@@ -47,9 +47,12 @@ const chain = defineChain({
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
-/** Bytes of calls that one call of Multicall3 takes. */
+/** Calldata bytes per call of Multicall3. */
 const TOGETHER = 100_000;
-/** What a node has throttled, or does not have yet, is asked again after these pauses: the same request has one effect. */
+/**
+ * Pauses before a throttled request, or one for a block that the node does not have yet, is repeated: requests are
+ * idempotent.
+ */
 const PAUSES_MS = [200, 600];
 const AGAIN = {
   retryCount: PAUSES_MS.length,
@@ -58,14 +61,14 @@ const AGAIN = {
 };
 
 /**
- * A client for one use. It shares no request with another client: one that is never answered would hold up every later
- * caller, and an answer above ten megabytes, which viem refuses whole, would fail all who share its request.
- * @param timeoutMs Of one HTTP request.
+ * A client for one use. It shares no request with another client: an unanswered request would hold up every later
+ * caller, and an answer above ten megabytes, which viem rejects whole, would fail every caller of a shared request.
+ * @param timeoutMs Timeout of one HTTP request.
  */
 export function createChainClient(timeoutMs = deadlines.chain): ChainClient {
   const options = {
     retryCount: 0,
-    // The deadlines are our own, in real time: see `platform/outside/deadlines`.
+    // Timeouts are this service's own, in real time: see `platform/outside/deadlines`.
     timeout: 0,
     fetchFn: (input: string | URL | Request, init?: RequestInit) =>
       noteRequest(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
@@ -73,7 +76,7 @@ export function createChainClient(timeoutMs = deadlines.chain): ChainClient {
   const url = getSetting("CHAIN_RPC_URL");
   const together = http(url, { ...options, batch: { wait: 0 } });
   const alone = http(url, options);
-  // viem joins the requests of one URL and one signal, whoever makes them.
+  // viem deduplicates requests with the same URL and signal, even across clients.
   const { signal } = new AbortController();
   const transport: HttpTransport = (given) => {
     const [batched, single] = [together(given), alone(given)];
@@ -81,7 +84,7 @@ export function createChainClient(timeoutMs = deadlines.chain): ChainClient {
       try {
         return await batched.request(args, { ...own, signal });
       } catch (error) {
-        // The answer is no list: a node that takes no batch, or none of this length.
+        // The answer is no list: the node does not accept batches, or none of this length.
         if (error instanceof UnknownRpcError) return single.request(args, own);
         throw error;
       }
@@ -101,12 +104,12 @@ async function noteRequest(request: Promise<Response>): Promise<Response> {
     throw error;
   }
   noteCall("chain", isOutage("chain", response.status), getRefusing(response.status));
-  // Whatever it says, it says it of all requests.
+  // A 429 applies to every request of the batch, whatever its body says.
   if (response.status === 429) throw new HttpRequestError({ status: 429, url: response.url });
   return response;
 }
 
-/** Refusals for asking too often, which asking for less does not cure. */
+/** Rate-limit refusals, which a smaller request does not cure. */
 const TOO_OFTEN = /too many requests|rate.?limit|\brate\b|per second|throughput|capacity|quota|daily/i;
 
 export function isThrottled(error: unknown): boolean {
@@ -115,14 +118,14 @@ export function isThrottled(error: unknown): boolean {
   return refused.code === 429 || TOO_OFTEN.test(refused.details);
 }
 
-/** How nodes say that they do not have a block: another one behind the same address does. */
+/** Nodes' messages for a missing block: another node behind the same address has it. */
 const NO_BLOCK = /header not found|header for hash not found|unknown block|block not found/i;
 
 function isBehind(error: unknown): boolean {
   return NO_BLOCK.test(findRefusal(error)?.details ?? "");
 }
 
-/** A node's refusal of a request; `null` if it was not reached or did not answer. Its words are never shown. */
+/** A node's refusal of a request; `null` if it was not reached or did not answer. Its text is never shown to users. */
 export function findRefusal(error: unknown): RpcRequestError | null {
   return findCause(error, RpcRequestError);
 }
@@ -136,12 +139,12 @@ export function findCause<Cause extends Error>(
   return found instanceof type ? found : null;
 }
 
-/** Whether an answer was longer than what is read. */
+/** Whether an answer exceeded the size limit. */
 export function isTooLarge(error: unknown): boolean {
   return findCause(error, ResponseBodyTooLargeError) !== null;
 }
 
-/** Maps every failure of the node to `AppError("upstream")`: another look may not have it. */
+/** Maps every failure of the node to `AppError("upstream")`: a retry may succeed. */
 export async function withChainErrors<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -165,15 +168,15 @@ function classifyTrouble(error: unknown): AppError {
   return findRefusal(error) === null ? unusableAnswerError(UPSTREAM) : nodeRefusalError();
 }
 
-/** A node refuses a request for reasons of its own. */
+/** The error for a node's unexplained refusal of a request. */
 export function nodeRefusalError(): AppError {
   return new AppError("upstream", `${UPSTREAM} refused a request`);
 }
 
 /**
- * Asks whether the node serves this service's chain.
- * @param consequence What it means for the caller's request if not.
- * @throws AppError `upstream` if it is another one.
+ * Requires that the node serves this service's chain.
+ * @param consequence The consequence for the caller's request if it does not.
+ * @throws AppError `upstream` if the node serves another chain.
  */
 export async function requireChain(client: ChainClient, consequence = ""): Promise<void> {
   const chainId = await getChainId(client);
@@ -191,19 +194,19 @@ const KNOWN = parseAbi([
   "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
 ]);
 
-/** Why a call would fail. */
+/** The reason why a call would fail. */
 export type Revert = {
-  /** A contract's or a node's own words: to recognise known ones, never to be shown. */
+  /** The contract's or the node's own text: for recognising known errors, never for display. */
   reason: string;
-  /** For people: the result of `revertName`, or one of the usual messages of nodes. */
+  /** For display: the result of `revertName`, or one of the usual messages of nodes. */
   name: string;
 };
 
-/** How nodes say that the call itself fails; code 3 is usual, some send only words. */
+/** Nodes' messages for a reverting call; code 3 is usual, but some send only a text. */
 const REVERTED =
   /revert|out ?of ?gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
-/** Why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
+/** The reason why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
 export function findRevert(error: unknown): Revert | null {
   const { code, details, data } = findRefusal(error) ?? findCause(error, RawContractError) ?? {};
   const [word] = REVERTED.exec(details ?? "") ?? [];
@@ -213,7 +216,10 @@ export function findRevert(error: unknown): Revert | null {
   return { reason: details ?? "", name: meaningOf(data, details ?? "") ?? name };
 }
 
-/** Known words of contracts, in words for people. Sources: Circle's FiatToken, Tether's, OpenZeppelin's and solmate's. */
+/**
+ * Known error texts of contracts, and their meaning for users. Sources: Circle's FiatToken, Tether's, OpenZeppelin's
+ * and solmate's.
+ */
 const KNOWN_WORDS: readonly [words: RegExp, meaning: string][] = [
   [
     /blacklist|blocklist|denylist|black-listed|is blocked/i,
@@ -225,20 +231,20 @@ const KNOWN_WORDS: readonly [words: RegExp, meaning: string][] = [
   [/TRANSFER_FROM_FAILED|transfer failed/i, "the token refuses the transfer"],
 ];
 
-/** What a contract's words mean; `null` for words that are not known. */
+/** The meaning of a contract's error text; `null` for an unknown one. */
 function meaningOf(data: unknown, details: string): string | null {
   let words = details;
   try {
     if (isHex(data)) words += ` ${String(decodeErrorResult({ abi: KNOWN, data }).args?.[0])}`;
   } catch {
-    // Not a contract's words.
+    // The data is no known error of a contract.
   }
   return KNOWN_WORDS.find(([known]) => known.test(words))?.[1] ?? null;
 }
 
 /**
- * `… with TooMuchSlippage`; `… with Error` for a text of the contract; the selector of an unknown error. A contract's own
- * words are never passed on: their author could address a person's assistant with them.
+ * `… with TooMuchSlippage`; `… with Error` for a contract's text; the selector of an unknown error. A contract's own
+ * text is never passed on: its author could address the user's assistant with it (prompt injection).
  */
 function revertName(data: Hex): string {
   if (data === "0x") return "execution reverted";
@@ -257,23 +263,23 @@ export async function orNullIfReverted<Value>(answer: Promise<Value>): Promise<V
   });
 }
 
-/** A contract's answer; `null` if it reverts, or for bytes that are no answer, as those of an address without code. */
+/** A contract's answer; `null` if it reverts or is no valid answer, as from an address without code. */
 export async function orNullIfNoAnswer<Value>(answer: Promise<Value>): Promise<Value | null> {
   return orNullIfReverted(answer).catch((error: unknown) => {
     const isBlank =
       findCause(error, AbiDecodingZeroDataError) ?? findCause(error, AbiDecodingDataSizeTooSmallError);
-    // Inside of the call, it is the node's answer that is none.
+    // A blank answer to the call itself is the node's failure, not the contract's.
     if (isBlank === null || findCause(error, CallExecutionError) !== null) throw error;
     return null;
   });
 }
 
-/** Text that is known to be hex, as viem wants it. */
+/** Types a text that is known to be hex as viem's `Hex`. */
 export function asHexText(text: string): Hex {
   return `0x${text.slice(2)}`;
 }
 
-/** The parts of a node's answers; texts in lower case. */
+/** Schemas of the parts of nodes' answers; texts in lower case. */
 const hex = (digits: string) =>
   z
     .string()

@@ -21,11 +21,11 @@ import {
 } from "./rpc";
 import { findAuthorizationBefore } from "./usdc";
 
-/** Transactions by their hashes: sends signed ones, which is safe to repeat, and tells what has become of them. */
+/** Transactions by their hashes: broadcasts signed ones, which is safe to repeat, and reads their status. */
 
 /**
- * Sends signed bytes to the chain. Never throws, and says nothing: a node refuses what it has already, and whatever it
- * answers, only a receipt tells what has become of them.
+ * Broadcasts signed bytes. Never throws and returns nothing: a node refuses bytes that it already has, and whatever it
+ * answers, only a receipt shows the outcome.
  */
 export async function broadcastTransaction(raw: Hex): Promise<void> {
   try {
@@ -36,33 +36,33 @@ export async function broadcastTransaction(raw: Hex): Promise<void> {
   }
 }
 
-/** A transaction in a block that the chain has. Hashes and addresses in lower case. */
+/** A mined transaction, in a block that the chain still has. Hashes and addresses in lower case. */
 export type Mined = {
   kind: "mined";
   hash: string;
   succeeded: boolean;
   block: TimedPlace;
-  /** None if it failed. In the order of their logs. */
+  /** In log order; empty if the transaction failed. */
   transfers: LoggedTransfer[];
-  /** What its sender has paid besides its value, in wei: gas, and the fee for L1 data; `null` if it is not told. */
+  /** The sender's cost besides the value, in wei: gas and the L1 data fee; `null` if the node omits it. */
   fee: bigint | null;
-  /** Ether that it carried to an address, in wei; `null` if it created a contract. */
+  /** The transaction's ether value in wei, and its recipient; `null` if it created a contract. */
   payment: { from: string; to: string; amount: bigint } | null;
 };
 
 type LoggedTransfer = TransferLog & {
-  /** Its index among the transaction's logs, from 0: the same in any block. */
+  /** Index among the transaction's logs, from 0: the same in any block. */
   position: number;
-  /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
+  /** The nonce of the executed authorization (EIP-3009). */
   authorization?: string;
 };
 
 type ObservedTransaction =
   | Mined
-  /** A node has it, but no block. */
+  /** In a node's pool, but in no block. */
   | { kind: "pending" }
   | { kind: "missing" }
-  /** The node's answers do not go together yet: it lags, or tells of a block that nobody has. */
+  /** The node's answers contradict each other: it lags, or names a block that the chain does not have. */
   | { kind: "unsure" };
 
 const receiptShape = z.object({
@@ -71,9 +71,9 @@ const receiptShape = z.object({
   blockNumber: quantity,
   blockHash: hash,
   gasUsed: bigQuantity,
-  /** Some nodes leave it out. */
+  /** Omitted by some nodes. */
   effectiveGasPrice: bigQuantity.nullish().catch(null),
-  /** OP-stack chains add it to their receipts. */
+  /** Added to receipts by OP-stack chains. */
   l1Fee: bigQuantity.catch(0n),
   logs: z.array(logShape),
 });
@@ -89,7 +89,7 @@ const transactionShape = z.object({
 
 const ANOTHER = "it is another transaction's";
 
-/** Whether a receipt is the one that was asked for, with the logs of its own block, each once: a node can confuse them. */
+/** Whether a receipt is the requested one, with the logs of its own block, each once: a node can mix them up. */
 function isMatchingReceipt(txHash: string, { logs, transactionHash, blockHash }: Receipt): boolean {
   const isOwn = (log: Receipt["logs"][number], i: number) =>
     log.transactionHash === transactionHash &&
@@ -100,11 +100,11 @@ function isMatchingReceipt(txHash: string, { logs, transactionHash, blockHash }:
 }
 
 /**
- * What a node knows of a transaction, in two round trips. Mined means that the chain's block of that number holds the
- * receipt's hash. To be called inside `withChainErrors`.
+ * A node's view of a transaction, in two round trips. "Mined" means that the chain's block of that number has the
+ * receipt's block hash. To be called inside `withChainErrors`.
  */
 async function readTransactionState(client: ChainClient, txHash: string): Promise<ObservedTransaction> {
-  // A missing transaction is polled every half second: viem's own functions would make an error of each answer.
+  // A missing transaction is polled every half second: viem's own functions would throw for each missing answer.
   const [first, second] = await Promise.all([
     client.request({ method: "eth_getTransactionReceipt", params: [asHexText(txHash)] }),
     client.request({ method: "eth_getTransactionByHash", params: [asHexText(txHash)] }),
@@ -146,17 +146,17 @@ function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
 
 export type TransactionStatus =
   | Mined
-  /** In a node's pool; `mined` of its sender's transactions are mined. */
+  /** In a node's pool; `mined` is the sender's count of mined transactions. */
   | { kind: "pending"; mined: number }
   /** Neither mined nor pending, and its nonce is still free. */
   | { kind: "missing"; mined: number }
-  /** Its nonce is used as of some blocks back, and no transaction of these hashes is mined. */
+  /** The nonce was used some blocks back, and no transaction of these hashes is mined. */
   | { kind: "used"; mined: number }
   | { kind: "unsure" };
 
 /**
- * The state of a signed transaction.
- * @param hashes Of all bytes that were signed at its nonce: at most one of them is ever mined.
+ * The status of a signed transaction.
+ * @param hashes Of all bytes signed at its nonce: at most one of them is ever mined.
  * @throws AppError `upstream`
  */
 export async function getTransactionStatus(
@@ -173,7 +173,7 @@ export async function getTransactionStatus(
     const found = seen.find((one) => one.kind === "mined") ?? seen.find((one) => one.kind === "unsure");
     if (found !== undefined) return found;
     if (mined > nonce) {
-      // No chain drops blocks so far back any more.
+      // A block this far back is safe from reorgs.
       const [head, back] = [await getBlockNumber(client), BigInt(getSetting("CONFIRMATIONS"))];
       const blockNumber = head > back ? head - back : 0n;
       const then = await getTransactionCount(client, { address: from, blockNumber });
@@ -183,14 +183,14 @@ export async function getTransactionStatus(
   });
 }
 
-/** How many of an account's transactions are mined. @throws AppError `upstream` */
+/** An account's count of mined transactions. @throws AppError `upstream` */
 export async function readMined(address: Address): Promise<number> {
   return withChainErrors(() => getTransactionCount(createChainClient(), { address, blockTag: "latest" }));
 }
 
 /**
- * How much of the chain's own coin an account gained in a block, in wei; negative for a loss. `null` if it sent more
- * than one transaction in that block: their effects cannot be separated.
+ * An account's gain of ether in a block, in wei; negative for a loss. `null` if it sent more than one transaction in
+ * that block: their effects cannot be separated.
  * @throws AppError `upstream`, also if the node no longer has the block's state.
  */
 export async function getGainInBlock(blockNumber: number, address: Address): Promise<bigint | null> {
@@ -206,7 +206,8 @@ export async function getGainInBlock(blockNumber: number, address: Address): Pro
 }
 
 /**
- * A transaction as the chain has it now. An answer longer than what is read hides no other: it is a client's own.
+ * A transaction's current state on the chain. An oversized answer affects no other request, because the client is not
+ * shared.
  * @throws AppError `upstream`, also if the RPC serves another chain.
  */
 export async function readTransaction(txHash: string): Promise<ObservedTransaction | { kind: "too large" }> {

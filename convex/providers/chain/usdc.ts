@@ -15,19 +15,19 @@ import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { readInRanges, type Log } from "./blocks";
 import { createChainClient, withChainErrors, asHexText, orNullIfReverted } from "./rpc";
 
-/** USDC on Base: payments that their payers have signed (EIP-3009), and who has signed what. */
+/** USDC on Base: signed payment authorizations (EIP-3009), and the verification of signatures. */
 
-/** How many blocks before its earliest time a search for a used authorization begins, and how many it asks for at once. */
+/** Blocks before its earliest time at which the search for a used authorization begins, and blocks per request. */
 const LOOK_BACK_BLOCKS = 2_000;
-/** Blocks come every two seconds. */
+/** Base's block time. */
 const BLOCK_MS = 2_000;
-/** A week. */
+/** The search depth: a week of blocks. */
 const DEEPEST = 302_400;
 
-/** The end of a signature in a wrapper that would deploy its wallet first. */
+/** The suffix of an ERC-6492 signature, whose wrapper would deploy its wallet first. */
 const WRAPPED = "6492".repeat(16);
 
-/** EIP-3009, and what else is asked of USDC. */
+/** EIP-3009, and the other USDC functions in use. */
 const usdcAbi = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
   "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
@@ -38,7 +38,7 @@ const [authorizationUsed] = usdcAbi;
 const AUTHORIZATION_USED = toEventSelector(authorizationUsed);
 const usdc = { address: USDC, abi: usdcAbi } as const;
 
-/** The nonce of the authorization that the contract logs right before its transfer. */
+/** The authorization nonce of a transfer: the contract logs `AuthorizationUsed` right before it. */
 export function findAuthorizationBefore(transfer: Log, before: Log | undefined): { authorization?: string } {
   const [event, authorizer, nonce] = before?.topics ?? [];
   const isOurs = before?.address === USDC.toLowerCase() && transfer.address === before.address;
@@ -46,15 +46,15 @@ export function findAuthorizationBefore(transfer: Log, before: Log | undefined):
   return authorizer === transfer.topics[1] ? { authorization: nonce } : {};
 }
 
-/** A payment that its payer has signed, as x402 writes it: hex in lower case, and digits. */
+/** A signed payment as x402 writes it: hex in lower case, and digits. */
 export type SignedAuthorization = Record<
   "from" | "to" | "value" | "validAfter" | "validBefore" | "nonce" | "signature",
   string
 >;
-/** What names an authorization. */
+/** The identity of an authorization. */
 type NamedAuthorization = Pick<SignedAuthorization, "from" | "nonce">;
 
-/** Whether its payer has signed an authorization, whatever else stands in its way. @throws AppError `upstream` */
+/** Whether the payer has signed an authorization, even if other conditions prevent it. @throws AppError `upstream` */
 export function isSignedByPayer(one: SignedAuthorization): Promise<boolean> {
   const hash = hashTypedData({
     domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
@@ -97,8 +97,7 @@ export function buildAuthorizationCall(one: SignedAuthorization): { to: Address;
 }
 
 /**
- * Whether an authorization was used or cancelled, its payer's balance, and the time of the chain that says so, in epoch
- * seconds.
+ * An authorization's state (used or cancelled), its payer's balance, and the chain's time of both, in epoch seconds.
  * @throws AppError `upstream`
  */
 export async function readAuthorization(
@@ -107,7 +106,8 @@ export async function readAuthorization(
   const client = createChainClient();
   const [from, nonce] = [asHexText(one.from), asHexText(one.nonce)];
   return withChainErrors(async () => {
-    // All of one block: another node behind the same address may lag, and would show as unused what that time has ended.
+    // Read all at one block: a lagging node behind the same address would report as unused an authorization that has
+    // expired by that time.
     const { timestamp: at, number: blockNumber } = await getBlock(client, { blockTag: "latest" });
     const [used, balance] = await Promise.all([
       readContract(client, { ...usdc, blockNumber, functionName: "authorizationState", args: [from, nonce] }),
@@ -118,7 +118,7 @@ export async function readAuthorization(
 }
 
 /**
- * The transaction that used an authorization, whoever sent it; `null` if there was none lately.
+ * The transaction that used an authorization, whoever sent it; `null` if there is no recent one.
  * @param sinceMs The earliest time of its use, epoch ms; the search goes back a week at most.
  * @throws AppError `upstream`
  */
@@ -144,7 +144,7 @@ export async function findAuthorizationUse(
   });
 }
 
-/** A signature without the wrapper of a wallet that was made after it was signed (ERC-6492): its own call is never made. */
+/** Removes the ERC-6492 wrapper of a wallet that was deployed after signing: the wrapper's own call is never made. */
 function unwrapSignature(signature: string): Hex {
   const hex = asHexText(signature);
   return hex.endsWith(WRAPPED) ? parseErc6492Signature(hex).signature : hex;
@@ -154,13 +154,13 @@ const walletAbi = parseAbi([
   "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4 magic)",
 ]);
 const VALID = "0x1626ba7e";
-/** A passkey's signature costs some 400,000; a contract of a stranger's that never ends is stopped here. */
+/** A passkey's signature costs some 400,000; an endless external contract is stopped here. */
 const VALIDATION_GAS = 1_000_000n;
 
 /**
  * Whether an address has signed a hash (EIP-191's of a text, EIP-712's of data): with a key, or by ERC-1271 as a
  * deployed contract.
- * @throws AppError `upstream`: viem's own function takes a node that does not answer for a wrong signature
+ * @throws AppError `upstream`: viem's own function would report an unanswered request as a wrong signature
  */
 export async function isSignedBy(owner: string, hash: Hex, signed: string): Promise<boolean> {
   const [address, signature] = [asHexText(owner), unwrapSignature(signed)];
