@@ -38,7 +38,7 @@ export async function askProvider(
     const response = await fetch(url, { redirect: "error", ...init, signal });
     const text = await readText(response);
     const { status, ok } = response;
-    const refusal = ok ? null : refusalIn(status, text);
+    const refusal = ok ? null : parseRefusal(status, text);
     const answer: Answer = { kind: "answer", status, body: readable(text, read), refusal };
     noteCall(provider, isFailed(answer), getRefusing(status, refusal));
     return answer;
@@ -107,7 +107,7 @@ const LENGTH =
 const ACCOUNT =
   /insufficient.{0,10}(?:quota|credit|balance|funds)|exceeded your current quota|billing|out of credits?|credits? (?:are |is )?(?:exhausted|depleted|used up)|payment.?required|balance is too low|spending.?limit/i;
 
-export function refusalIn(status: number, text: string): Refusal {
+export function parseRefusal(status: number, text: string): Refusal {
   if (status === 402) return "account";
   const words = text.slice(0, 4_000);
   if (isPage(words)) return status === 401 || status === 403 || status === 451 ? "address" : null;
@@ -122,7 +122,7 @@ export function refusalIn(status: number, text: string): Refusal {
  * How long a provider asks to wait, in ms, by whatever it sends: seconds, milliseconds, a date, the time of a clock in
  * seconds or milliseconds, or a time with its unit; `null` if it does not say.
  */
-export function pauseIn(headers: Headers, words = ""): number | null {
+export function parsePause(headers: Headers, words = ""): number | null {
   const exact = headers.get("Retry-After-Ms")?.trim() ?? "";
   if (/^\d{1,9}(?:\.\d{1,9})?$/.test(exact)) return Number(exact);
   const said = (headers.get("Retry-After") ?? SAID_PAUSE.exec(words)?.[1] ?? "").trim();

@@ -86,7 +86,7 @@ export async function requestQuote(swap: {
     deadlines.swap,
     undefined,
     ({ status, body }) =>
-      refusalIn(status, body) === undefined && (body === undefined || isOutage("swap", status)),
+      findRefusalMessage(status, body) === undefined && (body === undefined || isOutage("swap", status)),
   );
   const { status, body } = requireAnswer(UPSTREAM, result);
   if (status !== 200) throw refusal(status, body);
@@ -97,13 +97,13 @@ export async function requestQuote(swap: {
 }
 
 function refusal(status: number, body: unknown): AppError {
-  const message = refusalIn(status, body);
+  const message = findRefusalMessage(status, body);
   return message === undefined
     ? toStatusError(UPSTREAM, status)
     : new AppError("invalid_request", `${message}: nothing was signed`);
 }
 
-function refusalIn(status: number, body: unknown): string | undefined {
+function findRefusalMessage(status: number, body: unknown): string | undefined {
   const { name = "" } = failureShape.safeParse(body).data ?? {};
   return status < 500 && Object.hasOwn(REFUSALS, name) ? REFUSALS[name] : undefined;
 }

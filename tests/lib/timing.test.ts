@@ -18,7 +18,7 @@ import { splitLines, normalizeText } from "../../convex/lib/text/sentences";
 import { removeForeignLinks } from "../../convex/lib/text/strings";
 import { toPlainText, renderCard, toParagraphs } from "../../convex/messenger/format";
 import { parseProof } from "../../convex/payments/proofs";
-import { isPage, pauseIn, refusalIn } from "../../convex/providers/call";
+import { isPage, parsePause, parseRefusal } from "../../convex/providers/call";
 import { parseArticles } from "../../convex/providers/data/headlines";
 import {
   findBlamedField,
@@ -310,10 +310,10 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
   "a gateway's refusal": (given) => [
     findBlamedField(given),
     extractRejectedAnswer(given),
-    refusalIn(400, given),
+    parseRefusal(400, given),
     isPage(given),
   ],
-  "a pause": (given) => [pauseIn(new Headers(), given), pauseIn(new Headers({ "Retry-After": given }))],
+  "a pause": (given) => [parsePause(new Headers(), given), parsePause(new Headers({ "Retry-After": given }))],
   headlines: parseArticles,
   grammar: readLine,
   keyRequests: isKeyRequest,

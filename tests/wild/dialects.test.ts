@@ -8,7 +8,7 @@ import { resolveFigures } from "../../convex/figures/placeholders";
 import { indexNames } from "../../convex/figures/mentions";
 import { extractJson } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
-import { pauseIn, refusalIn } from "../../convex/providers/call";
+import { parsePause, parseRefusal } from "../../convex/providers/call";
 import { parseArticles } from "../../convex/providers/data/headlines";
 import { cleanText, parseResponseBody } from "../../convex/providers/models/wire";
 
@@ -263,7 +263,7 @@ describe("a refusal is what it is", () => {
     [403, '{"error":"forbidden"}', null],
     [429, '{"error":"slow down"}', null],
   ])("%i %s", (status, words, about) => {
-    expect(refusalIn(status, words)).toBe(about);
+    expect(parseRefusal(status, words)).toBe(about);
   });
   pure("a page is no answer", () => {
     expect(parseResponseBody("<!doctype html><html><body>Just a moment…</body></html>")).toEqual({
@@ -282,7 +282,7 @@ describe("a refusal is what it is", () => {
     [{}, "", null],
     [{ "Retry-After": "soon" }, "", null],
   ])("a pause: %j %s", (headers, words, ms) => {
-    expect(pauseIn(new Headers(headers), words)).toBe(ms);
+    expect(parsePause(new Headers(headers), words)).toBe(ms);
   });
   pure("a pause by the clock", () => {
     for (const said of [
@@ -290,7 +290,7 @@ describe("a refusal is what it is", () => {
       String(Math.round(at(5_000) / 1_000)),
       new Date(at(5_000)).toUTCString(),
     ]) {
-      const ms = pauseIn(new Headers({ "Retry-After": said })) ?? -1;
+      const ms = parsePause(new Headers({ "Retry-After": said })) ?? -1;
       expect([said, ms > 2_000, ms < 7_000]).toEqual([said, true, true]);
     }
   });

@@ -74,12 +74,12 @@ export function parseTransfer({
   if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
   if (data.length !== 66) return [];
   const { logIndex, blockNumber, blockHash } = place;
-  const [payer, payee] = [addressIn(from), addressIn(to)];
+  const [payer, payee] = [parseTopicAddress(from), parseTopicAddress(to)];
   const moved = { token, from: payer, to: payee, amount: BigInt(data) };
   return [{ ...moved, txHash: transactionHash, logIndex, blockNumber, blockHash }];
 }
 
-function addressIn(topic: string): string {
+function parseTopicAddress(topic: string): string {
   return `0x${topic.slice(26)}`;
 }
 

@@ -213,7 +213,7 @@ export function findRevert(error: unknown): Revert | null {
   if (code !== 3 && word === undefined) return null;
   const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
   const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
-  return { reason: details ?? "", name: meaningOf(data, details ?? "") ?? name };
+  return { reason: details ?? "", name: findKnownMeaning(data, details ?? "") ?? name };
 }
 
 /**
@@ -232,7 +232,7 @@ const KNOWN_WORDS: readonly [words: RegExp, meaning: string][] = [
 ];
 
 /** The meaning of a contract's error text; `null` for an unknown one. */
-function meaningOf(data: unknown, details: string): string | null {
+function findKnownMeaning(data: unknown, details: string): string | null {
   let words = details;
   try {
     if (isHex(data)) words += ` ${String(decodeErrorResult({ abi: KNOWN, data }).args?.[0])}`;

@@ -127,13 +127,13 @@ async function readTransactionState(client: ChainClient, txHash: string): Promis
     hash: receipt.transactionHash,
     succeeded: receipt.status === 1,
     block,
-    transfers: transfersIn(receipt),
+    transfers: listLoggedTransfers(receipt),
     fee: price === null || price === undefined ? null : gasUsed * price + l1Fee,
     payment: to === null || to === undefined ? null : { from, to, amount: value },
   };
 }
 
-function transfersIn({ status, logs }: Receipt): LoggedTransfer[] {
+function listLoggedTransfers({ status, logs }: Receipt): LoggedTransfer[] {
   if (status !== 1) return [];
   return logs.flatMap((log, position) =>
     parseTransfer(log).map((one) => ({

@@ -17,8 +17,8 @@ import {
   isOutage,
   isTransient,
   noAnswerError,
-  pauseIn,
-  refusalIn,
+  parsePause,
+  parseRefusal,
   toStatusError,
   readText,
   unusableAnswerError,
@@ -169,7 +169,7 @@ const LONGEST_PAUSE_MS = 20 * SECOND;
 const SHORT_PAUSE_MS = 5 * SECOND;
 
 function toRefusal(status: number, words = "", said: number | null = null): Failed {
-  const about = refusalIn(status, words);
+  const about = parseRefusal(status, words);
   const pauseMs = said ?? 0;
   const isBlocked = about === "address";
   const passes = (isTransient(status) && about !== "account") || isBlocked;
@@ -383,7 +383,7 @@ function client(): OpenAI {
       if (response.ok) return response;
       const text = await readText(response);
       const written = extractRejectedAnswer(text);
-      if (written === null) throw toRefusal(response.status, text, pauseIn(response.headers, text));
+      if (written === null) throw toRefusal(response.status, text, parsePause(response.headers, text));
       return Response.json({ choices: [{ message: { content: written } }] });
     },
     dangerouslyAllowBrowser: true,

@@ -1,6 +1,6 @@
 import { parseTolerantly } from "../../lib/text/json";
 import { withoutBetween, withoutCalls, withoutCitationMarks } from "../../lib/text/markup";
-import { isPage, refusalIn } from "../call";
+import { isPage, parseRefusal } from "../call";
 
 /**
  * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
@@ -217,7 +217,7 @@ function findFailure(body: unknown): ModelOutcome | null {
   ];
   const codes = said.map(Number).filter((code) => Number.isInteger(code) && code >= 400 && code <= 599);
   const text = typeof error === "string" ? error : JSON.stringify(error);
-  const about = refusalIn(codes[0] ?? 400, text);
+  const about = parseRefusal(codes[0] ?? 400, text);
   if (about === "filter") return { kind: "declined" };
   return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? statusIn(text) };
 }

@@ -143,7 +143,7 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   );
   if (status.kind === "mined") {
     const { hash, succeeded } = status;
-    const bought = succeeded ? await boughtIn(row, status) : undefined;
+    const bought = succeeded ? await readBoughtAmount(row, status) : undefined;
     return advance(ctx, row, { kind: "mined", hash, succeeded, ...(bought === undefined ? {} : { bought }) });
   }
   if (status.kind === "used") return advance(ctx, row, { kind: "astray", mined: status.mined });
@@ -159,7 +159,10 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
 }
 
 /** The bought amount of a mined swap, from its receipt; `undefined` for other orders, and if unknown. */
-async function boughtIn({ _id, request, tries, address }: Order, mined: Mined): Promise<string | undefined> {
+async function readBoughtAmount(
+  { _id, request, tries, address }: Order,
+  mined: Mined,
+): Promise<string | undefined> {
   const one = tries.find(({ hash }) => hash === mined.hash);
   if (request.kind !== "swap" || one?.kind !== "call") return undefined;
   // Wrapping creates WETH without a Transfer log, one to one.

@@ -124,7 +124,7 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   const { userId, by, key, most = 0n } = order;
   const orders = () => ctx.db.query("orders");
   const since = now - DAY;
-  const all = await ofDay(
+  const all = await listSummedOrders(
     orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since)),
   );
   if (by === "free") {
@@ -132,7 +132,7 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
     const ownCaps = { about: " for a userId without an owner", most: cap, orders: all };
     const from = getAddressKey(order);
     if (from === undefined) return [ownCaps];
-    const others = await ofDay(
+    const others = await listSummedOrders(
       orders().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", since)),
     );
     return [ownCaps, { about: " for the short userIds of one network address", most: cap, orders: others }];
@@ -150,7 +150,9 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
 }
 
 /** The orders of a sum, oldest first. @throws AppError `rate_limited` if there are too many. */
-async function ofDay(range: { take: (count: number) => Promise<Doc<"orders">[]> }): Promise<Doc<"orders">[]> {
+async function listSummedOrders(range: {
+  take: (count: number) => Promise<Doc<"orders">[]>;
+}): Promise<Doc<"orders">[]> {
   const rows = await range.take(MOST_ORDERS);
   if (rows.length < MOST_ORDERS) return rows;
   const message = `At most ${MOST_ORDERS} orders are carried out in 24 hours`;

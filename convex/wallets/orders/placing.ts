@@ -51,7 +51,7 @@ const MOST_NEWEST = 100;
  * The order of an earlier request with the same idempotency key. For a tool without a key: with the same credential and
  * terms in the last ten minutes, unless it has failed or its question has ended.
  */
-async function earlierFor(
+async function findRepeatedOrder(
   ctx: QueryCtx,
   order: Keyed,
   isTool: boolean | undefined,
@@ -75,7 +75,7 @@ async function earlierFor(
   return null;
 }
 
-async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets">> {
+async function requirePayingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets">> {
   const wallet = await findWallet(ctx, userId, kind);
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   return wallet;
@@ -85,7 +85,7 @@ async function payingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Pr
  * The linked account that has to approve an order; `null` if the caller needs no approval.
  * @throws AppError `forbidden` if the order is not allowed and no chat can approve it.
  */
-async function askedAbout(
+async function findRequiredApprover(
   ctx: QueryCtx,
   verdict: Decision,
   userId: string,
@@ -114,9 +114,14 @@ export const getPayingWallet = internalQuery({
   handler: async (ctx, { kind, keyHash, isTool, now, ...given }) => {
     const { userId, request } = given;
     const decision = await authorize(ctx, userId, request.kind, now, keyHash);
-    const isAsked = (await askedAbout(ctx, decision, userId, now)) !== null;
-    const { walletId, address } = await payingWallet(ctx, userId, kind);
-    const earlier = await earlierFor(ctx, { ...given, ...getCredential(decision), walletId }, isTool, now);
+    const isAsked = (await findRequiredApprover(ctx, decision, userId, now)) !== null;
+    const { walletId, address } = await requirePayingWallet(ctx, userId, kind);
+    const earlier = await findRepeatedOrder(
+      ctx,
+      { ...given, ...getCredential(decision), walletId },
+      isTool,
+      now,
+    );
     return { walletId, address, isAsked, earlier: earlier === null ? null : toPlacedOrder(earlier, true) };
   },
 });
@@ -136,8 +141,8 @@ export const placeOrder = internalMutation({
     const now = Date.now();
     const decision = await authorize(ctx, userId, request.kind, now, keyHash);
     const order: NewOrder = { ...given, ...getCredential(decision) };
-    const account = await askedAbout(ctx, decision, userId, now);
-    const earlier = await earlierFor(ctx, order, isTool, now);
+    const account = await findRequiredApprover(ctx, decision, userId, now);
+    const earlier = await findRepeatedOrder(ctx, order, isTool, now);
     if (earlier !== null) return toPlacedOrder(earlier, true);
     if (account === null) return toPlacedOrder(await openOrder(ctx, order), false);
     if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
@@ -180,7 +185,7 @@ export const forecastOrder = internalQuery({
     requireAllowed(await authorize(ctx, userId, "holdings", now, keyHash));
     const row = await findWallet(ctx, userId, kind);
     const decision = await authorize(ctx, userId, request.kind, now, keyHash);
-    const needsApproval = await askedAbout(ctx, decision, userId, now).catch(getErrorData);
+    const needsApproval = await findRequiredApprover(ctx, decision, userId, now).catch(getErrorData);
     const isBarred = needsApproval !== null && "code" in needsApproval;
     const word = decision.kind === "allowed" ? getCredential(decision) : { by: "tap" as const };
     const { refusal, left } = await checkLimits(ctx, { ...given, ...word }, now);

@@ -74,7 +74,7 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   const { messengerId } = account;
   const now = Date.now();
   const byIdAlone = order.by === "id";
-  if (byIdAlone) await refuseTooMany(ctx, userId, now);
+  if (byIdAlone) await requireQuestionAllowance(ctx, userId, now);
   const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
   const { refusal, left, recipient } = await checkLimits(ctx, { ...order, by, address: null }, now);
   if (refusal !== null) throw refusal;
@@ -115,7 +115,7 @@ function ends(address: string): string {
 }
 
 /** @throws AppError `rate_limited` if callers with the id alone have asked too often. */
-async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
+async function requireQuestionAllowance(ctx: QueryCtx, userId: string, now: number): Promise<void> {
   const recent = await ctx.db
     .query("orders")
     .withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
