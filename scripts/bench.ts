@@ -40,18 +40,20 @@ await command({ usage: USAGE, flags: {} }, async () => {
     const most = Object.entries(usage).toSorted(([, a], [, b]) => b.calls - a.calls);
     for (const [functionName, one] of most.slice(0, 8))
       console.log(`  ${String(one.calls).padStart(6)}  ${functionName}`);
-    const transactions = Object.entries(usage).toSorted(([, a], [, b]) => readOf(b) - readOf(a));
+    const transactions = Object.entries(usage).toSorted(([, a], [, b]) => getBytesRead(b) - getBytesRead(a));
     for (const [functionName, one] of transactions.slice(0, 8))
-      if (readOf(one) > 0)
+      if (getBytesRead(one) > 0)
         console.log(
-          `  ${functionName}: ${one.documentsRead ?? 0} documents and ${readOf(one)} bytes read, ${one.documentsWritten ?? 0} and ${one.bytesWritten ?? 0} written, at most ${Math.round(one.longestMs ?? 0)} ms a call`,
+          `  ${functionName}: ${one.documentsRead ?? 0} documents and ${getBytesRead(one)} bytes read, ${one.documentsWritten ?? 0} and ${one.bytesWritten ?? 0} written, at most ${Math.round(one.longestMs ?? 0)} ms a call`,
         );
   }
   return 0;
 });
 process.exit();
 
-const readOf = ({ bytesRead = 0 }: Usage[string]): number => bytesRead;
+function getBytesRead({ bytesRead = 0 }: Usage[string]): number {
+  return bytesRead;
+}
 
 /** What the functions did while `work` ran. */
 async function measure(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
