@@ -207,10 +207,7 @@ export function findDifference(
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
   // The digits of a symbol (1INCH) are no amount, nor is the one of “1 ETH”.
   const numbersIn = (some: string) =>
-    digitsIn(
-      some.replace(symbol(token), "§").replace(/(?<![\w.,])1 §/, "§"),
-      isPercent ? exact : significant,
-    );
+    digitsIn(replaceSymbol(some, token, "§").replace(/(?<![\w.,])1 §/, "§"), isPercent ? exact : significant);
   const [level = ""] = numbersIn(line);
   const said = numbersIn(text);
   if (!said.includes(level))
@@ -236,16 +233,30 @@ const significant = (number: string): string =>
   trimTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
 
 function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {
-  if (text.search(symbol(token)) !== -1) return true;
+  if (replaceSymbol(text, token, "") !== text) return true;
   const names = indexNames(facts);
   return [text, text.toLowerCase()].some((one) =>
     findMentions(one, names).some((subject) => subject.toUpperCase() === token),
   );
 }
 
-/** A symbol between characters other than Latin letters and digits: scripts without spaces write letters right beside it. */
-const symbol = (token: string): RegExp =>
-  new RegExp(`(?<![A-Za-z\\d])${token.replaceAll(".", "\\.")}(?![A-Za-z\\d])`, "gi");
+const isLatin = (sign: string | undefined): boolean => sign !== undefined && /[A-Za-z\d]/.test(sign);
+
+/**
+ * Replaces a symbol that stands between characters other than Latin letters and digits: scripts without spaces write letters
+ * right beside it. Any sign of a symbol is taken as it is.
+ */
+function replaceSymbol(text: string, token: string, mark: string): string {
+  const upper = text.replace(/[a-z]/g, (letter) => letter.toUpperCase());
+  let [replaced, from] = ["", 0];
+  for (let at = upper.indexOf(token); at !== -1; at = upper.indexOf(token, at + 1)) {
+    const end = at + token.length;
+    if (at < from || isLatin(text[at - 1]) || isLatin(text[end])) continue;
+    replaced += text.slice(from, at) + mark;
+    from = end;
+  }
+  return replaced + text.slice(from);
+}
 
 /** The model's restatement of the words; `null` without a model, and after a failure. */
 async function restate(ctx: ActionCtx, words: string, caller: Caller) {

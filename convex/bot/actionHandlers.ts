@@ -176,7 +176,7 @@ type Order =
 const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
 
 /** The answer to an amount with a comma, the decimal mark of some languages and the separator of thousands of others. */
-function commaExplained(text: string): CommandOutcome | null {
+function explainComma(text: string): CommandOutcome | null {
   const [amount = "", whole = "", part = ""] = /(?<!\d)(\d+),(\d+)/.exec(text) ?? [];
   if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
   const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
@@ -204,7 +204,7 @@ export async function proposeOrderFromText(
   words: string,
 ): Promise<CommandOutcome | null> {
   const order = orderIn(words);
-  if (order === null) return commaExplained(words);
+  if (order === null) return explainComma(words);
   await charge(ctx, "order", { userId, address: null });
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
     userId,

@@ -50,7 +50,7 @@ import {
 type Read = (ctx: QueryCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
 
 /** The focus of research in an argument: a token, "" for the whole market, `null` for words that name no token. */
-async function focusNamed(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
+async function resolveFocusName(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
   const name = parseFocus(argument) ?? "?";
   if (name === "") return "";
   // An exchange may list a symbol that no list of coins has. It lists no names.
@@ -102,7 +102,7 @@ const READS = {
   },
 
   report: async (ctx, { argument, now }) => {
-    const focus = await focusNamed(ctx, argument, now);
+    const focus = await resolveFocusName(ctx, argument, now);
     if (focus === null) return askWhichToken("report");
     // A result belongs to everybody, whoever requested it.
     const found = await getStoredResult(ctx, focus);
@@ -141,7 +141,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   ...READS,
 
   follow: async (ctx, { sender, userId, argument, now }) => {
-    const focus = await focusNamed(ctx, argument, now);
+    const focus = await resolveFocusName(ctx, argument, now);
     if (focus === null) return askWhichToken("follow");
     const config = await findConfig(ctx, userId);
     const set = parsePlace(config?.chatId ?? sender.chatId).chatId;

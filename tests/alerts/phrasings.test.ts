@@ -52,6 +52,19 @@ describe("a hundred phrasings in ten languages", () => {
       expect([example, readLine(example)?.kind]).toEqual([example, kind]);
   });
 
+  test("name a coin by its symbol, whatever signs that has", () => {
+    const differs = (token: string, words: string) =>
+      findDifference(
+        { kind: "price", token, direction: "above", levelUsd: 300 },
+        `${token} above 300`,
+        words,
+        FACTS,
+      );
+    expect(differs("A$B", "tell me when a$b is above 300")).toBeNull();
+    expect(differs("A.B", "tell me when axb is above 300")).toContain("your words do not name it");
+    expect(differs("1INCH", "1inch一旦高于300就叫我")).toBeNull();
+  });
+
   test("may name every movement that is measured, and no smaller one", () => {
     expect(LEAST_FLOW_USD).toBe(FLOOR_USD);
   });
