@@ -3,6 +3,8 @@ import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "
 import { isTestLibrary, quickenLibrary } from "./scripts/stack/quicker.ts";
 
 const REFERENCE = fileURLToPath(new URL("convex/pages/reference/bytes.ts", import.meta.url));
+const SCHEMAS = fileURLToPath(new URL("convex/tools/schemas.ts", import.meta.url));
+const TOOL_SCHEMAS = fileURLToPath(new URL("scripts/reference/toolSchemas.ts", import.meta.url));
 const PUBLICATION = fileURLToPath(new URL("scripts/reference/publication.ts", import.meta.url));
 
 /** They start a service's own packages. */
@@ -23,17 +25,24 @@ const everywhere = {
   chaiConfig: { truncateThreshold: 0 },
 } satisfies TestProjectInlineConfiguration["test"];
 
-/** The API's document is build output: tests take it as the code makes it now, whatever was built last. */
+/** The API's document and the tools' schemas are build output: tests take them as the code makes them now, whatever was built last. */
 export const freshReference: Plugin = {
   name: "fresh-reference",
   enforce: "pre",
   resolveId: (id, importer) =>
-    id === "./bytes" && importer?.endsWith("/convex/pages/reference/texts.ts") === true ? REFERENCE : null,
+    id === "./bytes" && importer?.endsWith("/convex/pages/reference/texts.ts") === true
+      ? REFERENCE
+      : id === "./schemas" && importer?.endsWith("/convex/tools/http.ts") === true
+        ? SCHEMAS
+        : null,
   load: (id) =>
     id === REFERENCE
       ? `import { buildPublication } from ${JSON.stringify(PUBLICATION)};
 export const { TAG, PROXY_SHA256, TEXTS, PAGE_HEADERS } = buildPublication();`
-      : null,
+      : id === SCHEMAS
+        ? `import { buildToolSchemas } from ${JSON.stringify(TOOL_SCHEMAS)};
+export const SCHEMAS = buildToolSchemas();`
+        : null,
 };
 
 const QUICKER = fileURLToPath(new URL("scripts/stack/quicker.ts", import.meta.url));

@@ -1,6 +1,6 @@
 import { httpRouter } from "convex/server";
 import { resolveAccountForRequest } from "./identity/access";
-import { mount, type Routes } from "./platform/http/router";
+import { loadEndpoint, mount, type Routes } from "./platform/http/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
@@ -22,6 +22,10 @@ const social = () => import("./social/http").then(({ socialEndpoints }) => socia
 const orders = () => import("./wallets/orders/http").then(({ orderEndpoints }) => orderEndpoints);
 const wallets = () => import("./wallets/http").then(({ walletEndpoints }) => walletEndpoints);
 const webhooks = () => import("./messenger/webhooks/http").then(({ webhookEndpoints }) => webhookEndpoints);
+const tools = () =>
+  import("./tools/http").then(({ createToolEndpoint }) => [
+    createToolEndpoint((method, path) => loadEndpoint(routes, method, path)),
+  ]);
 const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleEndpoints);
 
 const routes: Routes = {
@@ -32,6 +36,7 @@ const routes: Routes = {
   "/research": { GET: pages },
   "/whales": { GET: pages },
   "/status": { GET: pages },
+  "/mcp": { POST: tools },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },
   "/mcp/prices": { GET: market },
@@ -49,6 +54,7 @@ const routes: Routes = {
   "/signals/export.csv": { GET: signals },
   "/mcp/whale-alerts": { GET: whales, POST: whales },
   "/alerts": { GET: alerts, POST: alerts },
+  "/alerts/set": { POST: alerts },
   "/alerts/confirm": { POST: alerts },
   "/alerts/off": { POST: alerts },
   "/webhooks": { GET: webhooks, POST: webhooks },

@@ -22,7 +22,11 @@ const convex = fileURLToPath(new URL("../convex", import.meta.url));
 
 /** Modules with functions or without, as the CLI takes them. The API's document is build output, and always one. */
 const modules = [
-  ...new Set(["pages/reference/bytes.ts", ...readdirSync(convex, { recursive: true, encoding: "utf8" })]),
+  ...new Set([
+    "pages/reference/bytes.ts",
+    "tools/schemas.ts",
+    ...readdirSync(convex, { recursive: true, encoding: "utf8" }),
+  ]),
 ]
   .map((name) => name.replaceAll("\\", "/"))
   .filter((name) => /^(?!_generated\/|schema\.ts$|[\w.]*\.config\.ts$)[\w/]+\.tsx?$/.test(name))

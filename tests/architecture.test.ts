@@ -24,7 +24,7 @@ const FLOORS = [
   ["alerts", "chat", "payments"],
   ["accounts"],
   ["bot", "ops"],
-  ["pages", "compat"],
+  ["tools", "pages", "compat"],
 ];
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */

@@ -2,8 +2,7 @@ import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatSignedPercent, typeset } from "../lib/text/numbers";
 import { formatDateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import type { Alert } from "./model";
-import type { Condition, Observation } from "./tables";
+import type { Alert, Condition, Observation } from "./tables";
 import {
   describe,
   formatHours,

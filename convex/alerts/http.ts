@@ -2,14 +2,14 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
-import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import { defineEndpoint, type Call, type MountedEndpoint } from "../platform/http/endpoint";
 import { AppError } from "../lib/errors";
 import { holdSlot } from "../platform/limits/slots";
 import { toIso } from "../lib/time";
 import { DELIVERY_RULES } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
-import type { Alert } from "./model";
+import type { Alert } from "./tables";
 
 /** Alerts over HTTP. */
 
@@ -52,6 +52,48 @@ const example = {
   fired: 0,
 };
 
+const wishShape = z.object({
+  userId,
+  text: requiredText(300)
+    .optional()
+    .describe("What to be alerted to, in any language, at most 300 characters."),
+  condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
+  once: z.boolean().optional().describe("End it when it has fired once."),
+  until: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("When it ends, if that is sooner than by itself: a moment in ISO 8601."),
+});
+
+const answerShape = z.object({
+  alert: alertShape,
+  now: nowShape,
+  holdsNow: z.boolean().describe("Whether the condition holds now"),
+});
+
+/** Reads a person's wish and stores it as a proposal. */
+async function proposeWish(
+  ctx: ActionCtx,
+  { userId, text: words, condition, once, until }: z.output<typeof wishShape>,
+  { caller }: Pick<Call, "caller">,
+): Promise<z.input<typeof answerShape>> {
+  if ((words === undefined) === (condition === undefined))
+    throw new AppError("invalid_request", "Send either text or a condition");
+  const ends = until === undefined ? {} : { until: Date.parse(until) };
+  if (ends.until !== undefined && ends.until <= Date.now())
+    throw new AppError("invalid_request", "until is in the past: name a later moment");
+  // The reader of words, with its providers, is loaded on demand.
+  const work = async () => {
+    const { proposeAlert } = await import("./service");
+    const wish = condition === undefined ? { text: words ?? "" } : { condition };
+    return proposeAlert(ctx, caller, { userId, ...ends, ...(once === undefined ? {} : { once }) }, wish);
+  };
+  const { alert, present } = await holdSlot(ctx, caller, work);
+  const { latest, holds: holdsNow } = present;
+  const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
+  return { alert: toPublicAlert(alert), now, holdsNow };
+}
+
 const propose: MountedEndpoint = defineEndpoint({
   ...DELIVERY_RULES,
   limit: "alert",
@@ -70,49 +112,53 @@ const propose: MountedEndpoint = defineEndpoint({
       holdsNow: false,
     },
   },
-  input: z.object({
-    userId,
-    text: requiredText(300)
-      .optional()
-      .describe("What to be alerted to, in any language, at most 300 characters."),
-    condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
-    once: z.boolean().optional().describe("End it when it has fired once."),
-    until: z.iso
-      .datetime({ offset: true })
-      .optional()
-      .describe("When it ends, if that is sooner than by itself: a moment in ISO 8601."),
+  input: wishShape,
+  returns: answerShape,
+  handler: proposeWish,
+});
+
+const set: MountedEndpoint = defineEndpoint({
+  limit: "alert",
+  access: "shown",
+  methods: ["POST"],
+  path: "/alerts/set",
+  summary: "Reads an alert as `POST /alerts` does, and switches it on at once.",
+  description:
+    "With only the `userId` of an account that has an owner, its card goes to the owner's chat, and their tap sets it.",
+  errors: {
+    forbidden: "The account has an owner, and no chat that can tap.",
+    conflict: "The user has the most active alerts that are allowed.",
+  },
+  example: {
+    input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
+    output: {
+      alert: { ...example, state: "active", confirmedAt: EXAMPLE_TIME, expiresAt: EXAMPLE_TIME },
+      now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
+      holdsNow: false,
+    },
+  },
+  input: wishShape,
+  returns: answerShape.extend({
+    notice: z.string().optional().describe("What still has to happen before it is set"),
   }),
-  returns: z.object({
-    alert: alertShape,
-    now: nowShape,
-    holdsNow: z.boolean().describe("Whether the condition holds now"),
-  }),
-  handler: async (ctx, { userId, text: words, condition, once, until }, { caller }) => {
-    if ((words === undefined) === (condition === undefined))
-      throw new AppError("invalid_request", "Send either text or a condition");
-    const ends = until === undefined ? {} : { until: Date.parse(until) };
-    if (ends.until !== undefined && ends.until <= Date.now())
-      throw new AppError("invalid_request", "until is in the past: name a later moment");
-    // The reader of words, with its providers, is loaded on demand.
-    const work = async () => {
-      const { proposeAlert } = await import("./service");
-      const proposalInput = condition === undefined ? { text: words ?? "" } : { condition };
-      return proposeAlert(
-        ctx,
-        caller,
-        { userId, ...ends, ...(once === undefined ? {} : { once }) },
-        proposalInput,
-      );
-    };
-    const { alert, present } = await holdSlot(ctx, caller, work);
-    const { latest, holds: holdsNow } = present;
-    const now = latest && { at: latest.observedAt, value: latest.value, source: latest.source };
-    return { alert: toPublicAlert(alert), now, holdsNow };
+  handler: async (ctx, input, { caller }) => {
+    const proposed = await proposeWish(ctx, input, { caller });
+    const { alertId, state } = proposed.alert;
+    if (state === "active") return proposed;
+    if (caller.credential === "id")
+      return {
+        ...proposed,
+        notice: "Nothing is set yet: the owner was asked in their chat, and sets it by a tap.",
+      };
+    const { userId } = input;
+    const alert: Alert = await ctx.runMutation(internal.alerts.model.accept, { userId, alertId });
+    return { ...proposed, alert: toPublicAlert(alert) };
   },
 });
 
 const list: MountedEndpoint = defineEndpoint({
-  ...DELIVERY_RULES,
+  limit: "settings",
+  access: "alerts",
   methods: ["GET"],
   path: "/alerts",
   summary: "A user's alerts.",
@@ -168,4 +214,4 @@ const end = defineAlertChange(
   (ctx, input) => ctx.runMutation(internal.alerts.model.endAlert, input),
 );
 
-export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end];
+export const alertEndpoints: MountedEndpoint[] = [propose, set, list, accept, end];

@@ -1,17 +1,19 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
-import { AppError } from "../lib/errors";
+import { AppError, limitExceeded } from "../lib/errors";
 import { queryBy, queryByBoth } from "../platform/records";
-import { DAY } from "../lib/time";
-import { isChatUser } from "../messenger/model";
+import { DAY, HOUR } from "../lib/time";
+import type { Paragraph } from "../messenger/format";
+import { enqueueCard, findApprovingLink, isChatUser } from "../messenger/model";
 import { findOwner } from "../identity/model";
+import { buildProposalCard } from "./cards";
 import { describe, getNextTime, toWatch } from "./grammar";
 import { findLastObservation } from "./observations";
-import { alertTables, type Condition } from "./tables";
+import { alertTables, type Alert, type Condition } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
@@ -20,6 +22,8 @@ const MOST_ACTIVE = 20;
 const MOST_UNPROVEN = 5;
 /** The most open proposals of a user: a further one replaces the oldest. */
 const MOST_PROPOSED = 10;
+/** The most open proposals that callers with only the id may add to. */
+const MOST_ASKED = 3;
 /** More than a user can have, even with the alerts of a linked chat. */
 const ALL = 100;
 /** How many ended alerts are shown, newest first. */
@@ -28,33 +32,64 @@ const SHOWN_ENDED = 10;
 const LIFETIME_MS = 90 * DAY;
 const UNPROVEN_LIFETIME_MS = 30 * DAY;
 
+const vProposal = alertTables.alerts.validator.pick("userId", "condition", "once", "until");
 const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
-export type Alert = Doc<"alerts">;
 
 /**
  * Stores a proposal until its user confirms it. If the user has an alert with the same line, that one is returned: an
  * active alert if it ends as requested, otherwise the proposal, updated to the requested end.
  */
 export const storeProposal = internalMutation({
-  args: alertTables.alerts.validator.pick("userId", "condition", "once", "until"),
+  args: vProposal,
+  returns: vAlert,
+  handler: (ctx, proposal) => propose(ctx, proposal),
+});
+
+/**
+ * Stores a proposal of a caller with only the id of an owned account, and sends its card to the owner's chat: their tap
+ * sets it.
+ * @throws AppError `forbidden` without a chat that can tap; `rate_limited` while the owner has three such cards to answer.
+ */
+export const proposeToOwner = internalMutation({
+  args: vProposal,
   returns: vAlert,
   handler: async (ctx, proposal) => {
-    const { userId, condition, ...requestedEnd } = proposal;
-    const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
-    const active = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
-    if (active !== undefined && endsAs(active, requestedEnd)) return active;
-    const same = sameAs(condition, proposed);
-    if (same !== undefined) {
-      if (!endsAs(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
-      return getOrThrow(ctx, "alerts", same._id);
-    }
-    const [oldest] = proposed;
-    if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
-    const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
-    const alertId = await ctx.db.insert("alerts", { ...proposal, ...toWatch(condition), ...begun });
-    return getOrThrow(ctx, "alerts", alertId);
+    const { userId } = proposal;
+    const link = await findApprovingLink(ctx, userId, Date.now());
+    if (link === null)
+      throw new AppError(
+        "forbidden",
+        "This userId has an owner: setting an alert needs the owner's token, a key with the scope withdraw, or a tap in the owner's chat, which has to be linked with the service's bot",
+      );
+    const open = await queryInState(ctx, userId, "proposed").take(MOST_ASKED);
+    const alert = await propose(ctx, proposal);
+    if (alert.state === "active" || open.some(({ _id }) => _id === alert._id)) return alert;
+    if (open.length >= MOST_ASKED)
+      throw limitExceeded("The owner has not answered the last proposals of alerts yet", HOUR);
+    const { answer, buttons } = buildProposalCard(alert, { latest: null, holds: false });
+    const asks: Paragraph = ["Somebody who knows your account id asks for an alert."];
+    const to = { userId, chatId: link.messengerId, bot: "default" as const };
+    await enqueueCard(ctx, { ...to, kind: "alert", paragraphs: [asks, ...answer], buttons });
+    return alert;
   },
 });
+
+async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
+  const { userId, condition, ...requestedEnd } = proposal;
+  const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
+  const active = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
+  if (active !== undefined && endsAs(active, requestedEnd)) return active;
+  const same = sameAs(condition, proposed);
+  if (same !== undefined) {
+    if (!endsAs(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
+    return getOrThrow(ctx, "alerts", same._id);
+  }
+  const [oldest] = proposed;
+  if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
+  const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
+  const alertId = await ctx.db.insert("alerts", { ...proposal, ...toWatch(condition), ...begun });
+  return getOrThrow(ctx, "alerts", alertId);
+}
 
 /** Whether an alert has the end that a request names. */
 const endsAs = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>

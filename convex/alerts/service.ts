@@ -21,9 +21,8 @@ import {
   parseSubject,
   toWatch,
 } from "./grammar";
-import type { Alert } from "./model";
 import { readWords } from "./reading";
-import type { Condition, Observation } from "./tables";
+import type { Alert, Condition, Observation } from "./tables";
 
 /** Reads alerts from people's words, and collects observations that only alerts need. */
 
@@ -55,10 +54,14 @@ export const answerWords = withUsage(
       ? doubtByPrice(condition, present)
       : doubtByThousands(condition, content, present);
     if (doubt !== null) return { kind: "open", ...doubt };
-    const alert: Alert = await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, condition });
+    const alert: Alert = await ctx.runMutation(getStore(caller), { ...choice, condition });
     return { kind: "proposed", proposed: { alert, present } };
   },
 );
+
+/** A caller with only the id of an owned account asks its owner. */
+const getStore = ({ credential }: Caller) =>
+  credential === "id" ? internal.alerts.model.proposeToOwner : internal.alerts.model.storeProposal;
 
 type AlertAnswer = { text: string } | { condition: Condition };
 
@@ -68,7 +71,7 @@ export const proposeAlert = withUsage(
     if ("condition" in request) {
       const present = await getPresent(ctx, request.condition);
       return {
-        alert: await ctx.runMutation(internal.alerts.model.storeProposal, { ...choice, ...request }),
+        alert: await ctx.runMutation(getStore(caller), { ...choice, ...request }),
         present,
       };
     }

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
 import { literals } from "../lib/literals";
 import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../platform/records";
 
@@ -113,6 +114,8 @@ export const alertTables = {
     .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
     .index("by_userId", ["userId"]),
 };
+
+export type Alert = Doc<"alerts">;
 
 export const alertRecords: RecordsOf<typeof alertTables> = {
   alerts: {

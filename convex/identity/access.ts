@@ -8,7 +8,15 @@ import { AppError } from "../lib/errors";
 import type { AccountQuestion, ResolvedAccount } from "../platform/http/router";
 import { vAccess, vCredential, type Credential, type Action } from "../platform/limits/callers";
 import { formatDateTime, toIso } from "../lib/time";
-import { resolveAccount, getClaimDueAt, findOwner, requireUser, type Account } from "./model";
+import {
+  resolveAccount,
+  findOwner,
+  findUser,
+  getAccountName,
+  getClaimDueAt,
+  requireUser,
+  type Account,
+} from "./model";
 import type { vScope } from "./tables";
 
 /** Authorization: the only place that decides which actions a credential allows on a `userId`. */
@@ -16,13 +24,14 @@ import type { vScope } from "./tables";
 /** The note to callers with only an id, so that they do not pay into a wallet of another owner. */
 const OWNED = "This userId has an owner: only its owner can move what is paid in";
 
-/** The scope that a key needs for an action; `null`: any key. */
-const SCOPE: Record<Action, Infer<typeof vScope> | null> = {
+/** The scope that a key needs for an action; `any`: any key; `null`: any key, and the id alone. */
+const SCOPE: Record<Action, Infer<typeof vScope> | "any" | null> = {
   swap: "trade",
   send: "withdraw",
   delivery: "withdraw",
   holdings: null,
   shifts: null,
+  alerts: "any",
 };
 
 /** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
@@ -49,18 +58,23 @@ async function readCredentials(
     if (identity === null) return { by: "id" };
     return { by: identity.tokenIdentifier === owner.login ? "owner" : "other" };
   }
-  const key = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
-  if (key === null || key.revokedAt !== undefined || (key.expiresAt ?? Infinity) <= now)
-    throw new AppError(
-      "unauthorized",
-      "This key is not valid (revoked, expired or unknown): create a new one in the web application's profile",
-    );
+  const key = await requireKey(ctx, keyHash, now);
   if (key.userId !== owner.userId)
     throw new AppError(
       "forbidden",
       "This key belongs to another user: send it with that user's userId, or none",
     );
   return { by: "key", key };
+}
+
+/** @throws AppError `unauthorized` for a key that is unknown, revoked or expired */
+async function requireKey(ctx: QueryCtx, keyHash: string, now: number): Promise<Doc<"keys">> {
+  const key = await getOneFrom(ctx.db, "keys", "by_keyHash", keyHash);
+  if (key !== null && key.revokedAt === undefined && (key.expiresAt ?? Infinity) > now) return key;
+  throw new AppError(
+    "unauthorized",
+    "This key is not valid (revoked, expired or unknown): create a new one in the web application's profile",
+  );
 }
 
 function refuse(message: string, kind: "refused" | "asks" = "refused"): Decision {
@@ -72,14 +86,15 @@ function decide({ by, key }: Credentials, action: Action, now: number): Decision
   if (by === "other")
     return refuse("This token belongs to another user than the owner of this userId: sign in as the owner");
   if (key !== undefined) {
-    if (scope !== null && !key.scopes.includes(scope)) return refuse(`This key lacks the scope ${scope}`);
-    if (scope !== null && key.countsFrom > now)
+    if (scope === null || scope === "any") return { kind: "allowed", by, key };
+    if (!key.scopes.includes(scope)) return refuse(`This key lacks the scope ${scope}`);
+    if (key.countsFrom > now)
       return refuse(`This key is new: until ${formatDateTime(key.countsFrom)} it only reads`);
     return { kind: "allowed", by, key };
   }
   if (by !== "id" || scope === null) return { kind: "allowed", by };
-  const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key with the scope ${scope}`;
-  if (action === "delivery") return refuse(needs);
+  const needs = `This userId has an owner: this needs the owner's token (Authorization: Bearer <token>), or a key${scope === "any" ? "" : ` with the scope ${scope}`}`;
+  if (action === "delivery" || action === "alerts") return refuse(needs);
   return refuse(
     `${needs}, or a tap in the owner's chat, which has to be linked with the service's bot`,
     "asks",
@@ -133,6 +148,45 @@ const vResolvedAccount = v.object({
     claimEndUrl: v.optional(v.string()),
   }),
 });
+
+/**
+ * The caller of a tool by what the connection shows: the id, else the key's or the token's account. `null`: neither is
+ * there. @throws AppError as `readCredentials`; `not_found` if the owner has replaced the id.
+ */
+export const resolveToolCaller = internalQuery({
+  args: { name: v.optional(v.string()), keyHash: v.optional(v.string()), now: v.number() },
+  returns: v.union(
+    v.object({
+      /** The id that endpoints take. */
+      name: v.string(),
+      userId: v.string(),
+      credential: vCredential,
+      /** Whether a key is all that was shown, and only reads. */
+      readsOnly: v.boolean(),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, { keyHash, now, ...given }) => {
+    const shown = given.name ?? (await findShownAccount(ctx, keyHash, now));
+    if (shown === null) return null;
+    const { userId, row } = await resolveAccount(ctx, shown);
+    const owner = row?.login === undefined ? null : row;
+    const { by, key } = await readCredentials(ctx, owner, keyHash, now);
+    const readsOnly = key !== undefined && key.scopes.every((scope) => scope === "read");
+    return { name: shown, userId, credential: by === "other" ? ("id" as const) : by, readsOnly };
+  },
+});
+
+/** The id of the account that a key or a token stands for. */
+async function findShownAccount(
+  ctx: QueryCtx,
+  keyHash: string | undefined,
+  now: number,
+): Promise<string | null> {
+  if (keyHash !== undefined) return getAccountName(ctx, (await requireKey(ctx, keyHash, now)).userId);
+  const user = await findUser(ctx).catch(() => null);
+  return user === null ? null : getAccountName(ctx, user.userId);
+}
 
 /** The notes on an account that every answer to its id carries. */
 function buildNotes(

@@ -1,5 +1,7 @@
 /** The name of the service. */
 export const TITLE = "Market research, signals and wallets";
+/** Its name among programs, as the package of the proxy has it. */
+export const NAME = "market-research-signals-wallets";
 /** The service's version, as `package.json` has it. */
 export const VERSION = "0.1.0";
 /** The path of the program for AI clients on a deployment. */

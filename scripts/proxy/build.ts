@@ -17,12 +17,9 @@ Makes dist/proxy.js, the stdio proxy for AI clients, its server.json and proxy.m
 await command({ usage, flags: {} }, async () => {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   const [own, packed] = [at("../../dist/proxy.js"), at("dist/proxy.js")];
-  const { about, builtIn } = await bundle(own);
+  const about = await bundle(own);
   await writeFile(at("../../dist/server.json"), `${JSON.stringify(registryEntry(about), null, 2)}\n`);
-  await writeFile(
-    at("../../dist/proxy.mcpb"),
-    mcpBundle(about, builtIn, new Uint8Array(await readFile(own))),
-  );
+  await writeFile(at("../../dist/proxy.mcpb"), mcpBundle(about, new Uint8Array(await readFile(own))));
   await mkdir(at("dist"), { recursive: true });
   await copyFile(own, packed);
   for (const file of [own, packed]) await chmod(file, 0o755);

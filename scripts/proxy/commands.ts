@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { command, Misuse, OperatorError } from "../command";
-import type { BuiltIn } from "./tools";
+import type { BuiltIn } from "./kit";
 
 /** The commands for people, in contrast to calls by a client. */
 

@@ -1,6 +1,6 @@
 import { strToU8, zipSync } from "fflate";
 import * as z from "zod";
-import type { BuiltIn } from "./tools";
+import { stdioTools, type ToolSchemas } from "../../convex/tools/list";
 
 /**
  * Describes the proxy for the places where clients look for servers. The forms are those of the public documents:
@@ -8,6 +8,15 @@ import type { BuiltIn } from "./tools";
  * https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md (0.3). Names, versions and the address are the
  * operator's: they stand in the two `package.json`.
  */
+
+/** What the bundle knows beforehand. */
+export type BuiltIn = {
+  name: string;
+  version: string;
+  title: string;
+  serviceUrl: string;
+  schemas: ToolSchemas;
+};
 
 /** What the proxy's own `package.json` says, in the forms that the registry takes. */
 export const aboutShape = z.object({
@@ -40,11 +49,7 @@ export function registryEntry({ name, version, mcpName, description }: About): o
 }
 
 /** Its bundle for desktop clients, a zip file. */
-export function mcpBundle(
-  { name, version, description, license }: About,
-  { listing }: BuiltIn,
-  proxy: Uint8Array,
-): Uint8Array {
+export function mcpBundle({ name, version, description, license }: About, proxy: Uint8Array): Uint8Array {
   const program = "server/proxy.mjs";
   const env = { [SETTING.name]: "${user_config.service_url}" };
   const setting = { type: "string", title: "Service address", description: SETTING.description };
@@ -57,7 +62,7 @@ export function mcpBundle(
       entry_point: program,
       mcp_config: { command: "node", args: [`\${__dirname}/${program}`], env },
     },
-    tools: listing.tools.map((tool) => ({ name: tool.name, description: tool.title ?? tool.name })),
+    tools: stdioTools.map(({ name, title }) => ({ name, description: title })),
     compatibility: { platforms: ["darwin", "win32", "linux"], runtimes: { node: ">=20.19" } },
     // Empty stands for the built-in one.
     user_config: { service_url: { ...setting, required: false, default: "" } },

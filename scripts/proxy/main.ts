@@ -1,7 +1,7 @@
 import { OperatorError } from "../command";
 import { getServiceUrl, run } from "./commands";
 import { serve } from "./server";
-import type { BuiltIn } from "./tools";
+import type { BuiltIn } from "./kit";
 
 /** The stdio proxy for AI clients. Standard output belongs to the protocol alone; with words it is a command. */
 

@@ -7,24 +7,32 @@ import {
   type ProgressNotification,
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import { callTool } from "./calls";
+import { callTool } from "../../convex/tools/calls";
+import { describeTool, INSTRUCTIONS, stdioTools } from "../../convex/tools/list";
 import { parseJson } from "../json";
-import type { BuiltIn } from "./tools";
+import type { BuiltIn } from "./kit";
+import { callService } from "./service";
 
 /** The official server on stdin and stdout, in both eras of the protocol. */
 
 export function serve(builtIn: BuiltIn, serviceUrl: string): void {
-  const { name, version, title, instructions, listing, calls } = builtIn;
+  const { name, version, title, schemas } = builtIn;
+  const tools = stdioTools.map((tool) => describeTool(tool, schemas));
   const transport = new StdioServerTransport(readable(process.stdin));
   serveStdio(
     () => {
-      const server = new Server({ name, version, title }, { capabilities: { tools: {} }, instructions });
-      server.setRequestHandler("tools/list", () => listing);
+      const server = new Server(
+        { name, version, title },
+        { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+      );
+      server.setRequestHandler("tools/list", () => ({ tools }));
       server.setRequestHandler("tools/call", async ({ params }, { mcpReq: { signal, notify, _meta } }) => {
-        const tool = calls.find((one) => one.name === params.name);
+        const tool = stdioTools.find((one) => one.name === params.name);
         if (tool === undefined)
           throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool named ${params.name}`);
-        const call = callTool(tool, params.arguments ?? {}, { serviceUrl, signal });
+        const call = callTool(tool, params.arguments ?? {}, (request) =>
+          callService(request, { serviceUrl, timeoutMs: TIMEOUT_MS, signal }),
+        );
         underWay.add(call);
         const { progressToken } = _meta ?? {};
         const stop = progressToken === undefined ? () => {} : tellProgress(tool.title, progressToken, notify);
@@ -38,6 +46,9 @@ export function serve(builtIn: BuiltIn, serviceUrl: string): void {
     { transport },
   );
 }
+
+/** The service answers within 28 seconds, whatever it has to ask or sign. */
+const TIMEOUT_MS = 29_000;
 
 /** Calls that are not answered yet. */
 const underWay = new Set<Promise<unknown>>();

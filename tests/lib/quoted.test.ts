@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isForAssistants } from "../../convex/providers/data/quoted";
-import { tools } from "../../scripts/proxy/tools";
+import { tools } from "../../convex/tools/list";
 import { phrases } from "../support/phrases";
 
 /** Quoted words are data: what only an assistant that holds tools could be meant by is not quoted at all. */

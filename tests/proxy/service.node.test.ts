@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import { callService, ServiceError } from "../../scripts/proxy/service";
-import { tools } from "../../scripts/proxy/tools";
+import { CallFailure } from "../../convex/tools/requests";
+import { callService } from "../../scripts/proxy/service";
+import { stdioTools as tools } from "../../convex/tools/list";
 import { until } from "../support/waits";
 import { breakOff, built, connect, fakeService, hang, json, ORDER, proxy } from "./support";
 import { dataOf, SENT, service, textOf, useProxy, type Answer } from "./support";
@@ -142,18 +143,12 @@ describe("a failure", () => {
 
   test("to answer in time is one", async () => {
     service.answers(hang);
-    const called = callService({
-      serviceUrl: service.url,
-      method: "POST",
-      path: "/slow",
-      input: {},
-      idempotencyKey: "k",
-      isOrder: true,
-      timeoutMs: 500,
-      signal: new AbortController().signal,
-    });
+    const called = callService(
+      { method: "POST", path: "/slow", input: {}, idempotencyKey: "k", isOrder: true },
+      { serviceUrl: service.url, timeoutMs: 500, signal: new AbortController().signal },
+    );
     const error: unknown = await called.catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ServiceError);
+    expect(error).toBeInstanceOf(CallFailure);
     expect(error).toMatchObject({ message: "The service did not answer within 1 seconds.", inDoubt: true });
     await until(() => service.received[0]?.signal.aborted === true);
     expect(service.received).toHaveLength(1);

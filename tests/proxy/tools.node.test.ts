@@ -3,8 +3,8 @@ import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
-import { withLeanRows } from "../../scripts/proxy/calls";
-import { tools } from "../../scripts/proxy/tools";
+import { withLeanRows } from "../../convex/tools/calls";
+import { stdioTools as tools } from "../../convex/tools/list";
 import { json, ORDER, proxy, SENT, service, textOf, useProxy } from "./support";
 
 /** What clients are told of the tools, and that text and data of every answer say the same. */

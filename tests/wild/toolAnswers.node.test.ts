@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/endpoints";
-import { tools } from "../../scripts/proxy/tools";
+import { stdioTools as tools } from "../../convex/tools/list";
 import { json, proxy, service, textOf, useProxy } from "../proxy/support";
 
 /**

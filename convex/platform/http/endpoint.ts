@@ -7,7 +7,15 @@ import { AppError, type ErrorCode } from "../../lib/errors";
 import { charge, type LimitName } from "../limits/charges";
 import type { Access, Caller } from "../limits/callers";
 import { withUsage } from "../outside/calls";
-import { matchPath, getPath, respond, type Answering, type KnowId, type Method } from "./router";
+import {
+  matchPath,
+  getPath,
+  respond,
+  type Answering,
+  type KnowId,
+  type KnownCaller,
+  type Method,
+} from "./router";
 
 /** What a handler knows of a request besides its input. */
 export type Call = {
@@ -136,10 +144,10 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
   return {
     ...described,
     ...(access === undefined ? {} : documentAccess(access, described)),
-    handle: withUsage(async (ctx, request: Request, requestId: string, know: KnowId) => {
+    handle: withUsage(async (ctx, request: Request, requestId: string, know: KnowId, known?: KnownCaller) => {
       const { text: body, flaw } = await readRequestBody(request);
       const { headers } = request;
-      const address = await readCallerAddress(ctx, request);
+      const address = known === undefined ? await readCallerAddress(ctx, request) : null;
       await guard?.(headers, body, { ctx, caller: { address }, know });
       if (flaw !== null) throw new AppError("invalid_request", flaw);
       const raw = {
@@ -151,6 +159,7 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
       const requestedId = textAt(parsed, "userId");
       const who = requestedId === undefined ? {} : { userId: requestedId };
       const caller: Caller = {
+        ...known,
         ...who,
         ...(await signedIn(ctx)),
         ...readKeyHash(headers),
@@ -204,7 +213,7 @@ function documentAccess(
 }
 
 /** The hash of an API key (`accounts/keys`). */
-function readKeyHash(headers: Headers): Pick<Caller, "keyHash"> {
+export function readKeyHash(headers: Headers): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(headers.get("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
 }

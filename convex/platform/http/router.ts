@@ -39,11 +39,21 @@ export type ResolvedAccount = {
 /** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
 export type KnowId = (ctx: ActionCtx, userId: string, question: AccountQuestion) => Promise<ResolvedAccount>;
 
+/** An owned account and its caller's credential, established before its endpoint is asked. */
+export type KnownCaller = { userId: string; credential: Exclude<Credential, "unclaimed"> };
+
 /** An endpoint of `platform/http/endpoint`, as far as the router knows it. */
 export type Answering = {
   methods: readonly Method[];
   path: string;
-  handle: (ctx: ActionCtx, request: Request, requestId: string, know: KnowId) => Promise<Response>;
+  /** @param known For limits: such a caller counts by the account, and not by an address that many people share. */
+  handle: (
+    ctx: ActionCtx,
+    request: Request,
+    requestId: string,
+    know: KnowId,
+    known?: KnownCaller,
+  ) => Promise<Response>;
 };
 
 /** Loads a domain's endpoints. */
@@ -73,11 +83,9 @@ export function mount(
     return answer(request, path ?? "unknown", failurePage, async (requestId) => {
       const byMethod = (path === undefined ? undefined : routes[path]) ?? {};
       const method = METHODS.find((one) => one === (request.method === "HEAD" ? "GET" : request.method));
-      const load = method === undefined ? undefined : byMethod[method];
-      if (method === undefined || load === undefined) throw refusal(request, Object.keys(byMethod));
-      const found = (await load()).find((one) => one.path === path && one.methods.includes(method));
-      if (found === undefined) throw new Error(`${method} ${String(path)} has a route and no endpoint`);
-      return found.handle(ctx, request, requestId, knownId);
+      if (path === undefined || method === undefined || !(method in byMethod))
+        throw refusal(request, Object.keys(byMethod));
+      return (await loadEndpoint(routes, method, path)).handle(ctx, request, requestId, knownId);
     });
   });
 
@@ -92,6 +100,14 @@ export function mount(
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler });
+}
+
+/** Loads the endpoint of a declared path. */
+export async function loadEndpoint(routes: Routes, method: Method, path: string): Promise<Answering> {
+  const loaded = (await routes[path]?.[method]?.()) ?? [];
+  const found = loaded.find((one) => one.path === path && one.methods.includes(method));
+  if (found === undefined) throw new Error(`${method} ${path} has a route and no endpoint`);
+  return found;
 }
 
 /** The path without doubled slashes, which clients make of a base address that ends with one, and without a last one. */
@@ -136,7 +152,12 @@ async function answer(
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-async function respondWithFailure(error: unknown, requestId: string, page?: FailurePage): Promise<Response> {
+/** A failure as a response: `{ error }` with its status, or a page. */
+export async function respondWithFailure(
+  error: unknown,
+  requestId: string,
+  page?: FailurePage,
+): Promise<Response> {
   const failure = getErrorData(error) ?? getOverload(error);
   const { code, message, body, headers, retryAfterMs } = failure ?? INTERNAL;
   if (failure === null)

@@ -16,12 +16,12 @@ export type Credential = Infer<typeof vCredential>;
 
 /**
  * Actions on a `userId` that need permission. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
- * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
+ * `holdings`: shows what the wallets hold. `shifts`: starts and stops research. `alerts`: lists them.
  */
-export type Action = "swap" | "send" | "delivery" | "holdings" | "shifts";
+export type Action = "swap" | "send" | "delivery" | "holdings" | "shifts" | "alerts";
 
 /** The permission that an endpoint requires. `shown` only reads the credential, and refuses no caller. */
-export const vAccess = literals("shown", "delivery", "holdings", "shifts");
+export const vAccess = literals("shown", "delivery", "holdings", "shifts", "alerts");
 export type Access = Infer<typeof vAccess>;
 
 /** The caller of a request: its `userId`, if any, and its network address (`null` for a call from inside the service). */

@@ -98,8 +98,8 @@ const rateLimiter = new RateLimiter(components.rateLimiter);
 function getLimitSubject({ userId, address, identity, credential }: Caller): string | null {
   if (identity !== undefined) return `token:${identity}`;
   if (userId === undefined) return null;
-  const isProven = credential !== undefined && credential !== "id";
-  return `${address === null ? "own" : isProven ? "user" : "named"}:${userId}`;
+  if (credential !== undefined) return `${credential === "id" ? "named" : "user"}:${userId}`;
+  return `${address === null ? "own" : "named"}:${userId}`;
 }
 
 const vPart = literals("address", "user");

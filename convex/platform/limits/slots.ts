@@ -104,17 +104,19 @@ export const listHeld = internalQuery({
 });
 
 /**
- * The holder of a slot, hashed: a user's own chat has no address, and a caller with only an id counts by the address.
+ * The holder of a slot, hashed: a user's own chat has no address; a caller with only an id counts by the address, or, for
+ * an owned id without one, apart from its owner.
  * @throws AppError `rate_limited` for a holder with the most slots allowed.
  */
 async function getHolder(
   ctx: MutationCtx,
-  { userId, address, identity }: Caller,
+  { userId, address, identity, credential }: Caller,
   now: number,
 ): Promise<{ user?: string; address?: string }> {
   const who: { user?: string; address?: string } = {};
   const rows = () => ctx.db.query("slots");
-  const user = identity ?? (address === null ? userId : undefined);
+  const own = credential === "id" ? `named:${userId}` : userId;
+  const user = identity ?? (address === null ? own : undefined);
   if (user !== undefined) {
     const hash = sha256Hex(`user:${user}`);
     const heldByUser = await rows()

@@ -1,32 +1,32 @@
-import type { CallToolResult } from "@modelcontextprotocol/server";
-import { hasKeyRequest, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import type { BuiltIn } from "./tools";
-import { callService, ServiceError, type ServiceCall } from "./service";
-import { isObject, formatObject, type Body } from "./text";
-import type { Called } from "./tools";
+import { hasKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { CallFailure, type ServiceRequest } from "./requests";
+import { stdioTools, type Tool } from "./list";
+import { formatObject, isObject, type Body } from "./text";
 
 /**
- * Handles one call of a tool. Its input is forwarded: apart from a few refusals, only the service checks it. Whatever a
- * model must know stands in the text and in the data, because clients pass on either.
+ * Handles one call of a tool, over stdio and at `POST /mcp` alike. Its input is forwarded: apart from a few refusals, only
+ * the endpoint checks it. Whatever a model must know stands in the text and in the data, because clients pass on either.
  */
 
-declare const BUILT_IN: BuiltIn;
-
 /** The tool's input, unchecked. */
-export type Input = Readonly<Record<string, unknown>>;
+export type Input = Readonly<Body>;
 
-/** The service answers within 28 seconds, whatever it has to ask or sign. */
-const TIMEOUT_MS = 29_000;
+/** Sends a request to the service. @throws CallFailure without an answer to show. */
+export type Send = (request: ServiceRequest) => Promise<Body>;
+
+/** The result of a call, as the protocol has it. */
+export type ToolResult = {
+  isError?: true;
+  content: { type: "text"; text: string }[];
+  structuredContent: Body;
+};
+
 /** Its last digits are lost before the proxy reads them, so that two long ids would be one. */
 const TOO_LARGE = "is too large for a JSON number, which loses its last digits: send it as text, in quotes.";
 const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
-export async function callTool(
-  tool: Called,
-  given: Input,
-  { serviceUrl, signal }: Pick<ServiceCall, "serviceUrl" | "signal">,
-): Promise<CallToolResult> {
+export async function callTool(tool: Tool, given: Input, send: Send): Promise<ToolResult> {
   const asked = withoutNothing(given);
   const usual = isNothing(asked.limit ?? null) ? tool.list?.usual : undefined;
   const input = usual === undefined ? asked : { ...asked, limit: usual };
@@ -41,13 +41,11 @@ export async function callTool(
   // The service knows an order by its terms: nothing has to be remembered here.
   const key = named ?? (tool.repeats === "keyed" ? crypto.randomUUID() : null);
   try {
-    const body = await callService({
-      ...{ ...tool, serviceUrl, input, signal, timeoutMs: TIMEOUT_MS, isOrder },
-      idempotencyKey: isKeyed ? key : null,
-    });
+    const { method, path } = tool;
+    const body = await send({ method, path, input, isOrder, idempotencyKey: isKeyed ? key : null });
     return toAnswer(withLeanRows(tool, body), isOrder && named === null && body.repeated === true);
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
+    if (!(error instanceof CallFailure)) throw error;
     return failedWith(tool, { key, isNamed: named !== null }, error);
   }
 }
@@ -63,7 +61,7 @@ function isNothing(value: unknown): boolean {
 }
 
 /** The answer with rows of what a person asks about, without what programs verify. */
-export function withLeanRows({ list }: Pick<Called, "list">, body: Body): Body {
+export function withLeanRows({ list }: Pick<Tool, "list">, body: Body): Body {
   const rows = list === undefined ? undefined : body[list.name];
   if (list === undefined || !Array.isArray(rows)) return body;
   const lean = (row: Body) => Object.entries(row).filter(([name]) => list.keeps.includes(name));
@@ -71,7 +69,7 @@ export function withLeanRows({ list }: Pick<Called, "list">, body: Body): Body {
 }
 
 /** @param isRepeat Whether a client sends the same order again without a key. */
-function toAnswer(body: Body, isRepeat: boolean): CallToolResult {
+function toAnswer(body: Body, isRepeat: boolean): ToolResult {
   const { repeatedNote, ...told } = toolsNamed(body);
   const notices = listNotices(told);
   if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
@@ -124,10 +122,10 @@ function isEmpty(signals: unknown): boolean {
 
 /** A key is named only where something may have been done. */
 function failedWith(
-  { repeats }: Called,
+  { repeats }: Tool,
   { key, isNamed }: { key: string | null; isNamed: boolean },
-  { message, inDoubt, hasMoved }: ServiceError,
-): CallToolResult {
+  { message, inDoubt, hasMoved }: CallFailure,
+): ToolResult {
   // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
   const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
   if (repeats === "freely" || repeats === "again") return toFailure(told);
@@ -149,7 +147,7 @@ function inTools(words: string): string {
   return words
     .replace(
       /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
-      (whole, path: string) => BUILT_IN.calls.find((tool) => tool.path === path)?.name ?? whole,
+      (whole, path: string) => stdioTools.find((tool) => tool.path === path)?.name ?? whole,
     )
     .replace(/: connect first\b/, ": connect first (connect_wallet)");
 }
@@ -166,12 +164,12 @@ function toolsNamed(body: Body): Body {
   return Object.fromEntries(entries);
 }
 
-function toFailure(error: string, more: Body = {}): CallToolResult {
+function toFailure(error: string, more: Body = {}): ToolResult {
   return { isError: true, content: [{ type: "text", text: error }], structuredContent: { error, ...more } };
 }
 
 /** Agents answer in words; from any other tool it is a refusal. */
-function decline({ name }: Called): CallToolResult {
+function decline({ name }: Tool): ToolResult {
   return name === "ask_noel" || name === "get_token_data"
     ? toAnswer({ answer: SECURITY_MESSAGE }, false)
     : toFailure(SECURITY_MESSAGE);

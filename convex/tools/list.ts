@@ -1,6 +1,6 @@
 import type { ListToolsResult } from "@modelcontextprotocol/server";
 
-/** The 19 tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
+/** The tools as data: names, what models read about them, what clients may expect, and the endpoint behind each. */
 
 /** A list in an answer. */
 type List = {
@@ -11,10 +11,11 @@ type List = {
   usual?: number;
 };
 
-/** How a tool is called. */
-export type Called = {
+export type Tool = {
   name: string;
   title: string;
+  /** For the model: what it does, its units, and what to watch out for. */
+  description: string;
   method: "GET" | "POST";
   path: `/${string}`;
   /**
@@ -23,31 +24,20 @@ export type Called = {
    */
   repeats: "freely" | "again" | "keyed" | "ordered";
   /** The list in its answer, if that may be long. */
-  list?: List | undefined;
-};
-
-/** What the bundle knows beforehand. */
-export type BuiltIn = {
-  name: string;
-  version: string;
-  title: string;
-  serviceUrl: string;
-  instructions: string;
-  listing: ListToolsResult;
-  calls: readonly Called[];
-  /** The decimals of tokens, by their symbols. */
-  decimals: Readonly<Record<string, number>>;
-};
-
-export type Tool = Called & {
-  /** For the model: what it does, its units, and what to watch out for. */
-  description: string;
+  list?: List;
   /** Changes nothing but what the caller was shown before; clients that prompt do not ask for it. */
   reads: boolean;
   destructive: boolean;
   /** Whether the service asks others for it. */
   open: boolean;
+  /** Only at `POST /mcp`: the stdio proxy has the 19 of its contract. */
+  hosted?: true;
 };
+
+/** A tool in the answer to `tools/list`. */
+export type ListedTool = ListToolsResult["tools"][number];
+/** The schemas of tools by their names: build output, because they are made from the endpoints. */
+export type ToolSchemas = Readonly<Record<string, Pick<ListedTool, "inputSchema" | "outputSchema">>>;
 
 const of = (method: "GET" | "POST", path: `/${string}`, rest: Partial<Omit<Tool, "name">> = {}) => ({
   ...{ method, path, reads: true, destructive: false, open: true, repeats: "freely" as const },
@@ -187,9 +177,42 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
       "Sets where the user's reports and alerts go: their own bot (messengerBotToken), their chat (messengerChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again. Where the userId has an owner it is refused, and the refusal says how the owner does it.",
     ...of("POST", "/user/messenger", { reads: false, destructive: true, open: false, repeats: "keyed" }),
   },
+  set_alert: {
+    title: "Set an alert",
+    description:
+      "Tells the person in their chat when something happens. text says it in any language: BTC above 100k, ETH down 5 % in 24 h, inflow of USDC over 10M, digest at 07:30 Europe/Berlin. An answer in error says how to say it instead. Where the userId has an owner and nothing else is shown, the owner's tap in their chat sets it.",
+    ...of("POST", "/alerts/set", { reads: false }),
+    hosted: true,
+  },
+  list_alerts: {
+    title: "Alerts",
+    description: "The person's alerts: active ones, proposals that wait for a tap, and the last that ended.",
+    ...of("GET", "/alerts", STORED),
+    hosted: true,
+  },
+  stop_alert: {
+    title: "Stop an alert",
+    description: "Switches one alert off for good. alertId is from list_alerts or set_alert.",
+    ...of("POST", "/alerts/off", { ...CREATES, destructive: true }),
+    hosted: true,
+  },
 };
 
 export const tools: readonly Tool[] = Object.entries(TOOLS).map(([name, rest]) => ({ name, ...rest }));
+
+/** A tool for clients. */
+export function describeTool(
+  { name, title, description, reads, destructive, repeats, open }: Tool,
+  schemas: ToolSchemas,
+): ListedTool {
+  const changes = { destructiveHint: destructive, idempotentHint: repeats === "freely" };
+  const annotations = { title, readOnlyHint: reads, ...(reads ? {} : changes), openWorldHint: open };
+  const { inputSchema = { type: "object" }, outputSchema } = schemas[name] ?? {};
+  return { name, title, description, annotations, inputSchema, outputSchema };
+}
+
+/** The tools of the stdio proxy. */
+export const stdioTools = tools.filter(({ hosted }) => hosted !== true);
 
 export const INSTRUCTIONS = [
   "Crypto market data, research, trading signals, whale alerts and wallets on Base.",

@@ -1,7 +1,27 @@
+import { writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import * as z from "zod";
-import { toJsonSchema } from "../reference/jsonSchema";
+import { endpoints } from "../../convex/endpoints";
+import { tools, type Tool, type ToolSchemas } from "../../convex/tools/list";
+import { toJsonSchema } from "./jsonSchema";
 
-/** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
+/**
+ * The tools' endpoints' schemas in a form for models; some clients validate with them. For the service itself they are a
+ * module of `convex/`: making them evaluates every endpoint, which no request should.
+ */
+
+export function buildToolSchemas(of: readonly Tool[] = tools): ToolSchemas {
+  const schemas = of.map(({ name, method, path }) => {
+    const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
+    if (found === undefined) throw new Error(`${name}: the service has no ${method} ${path}`);
+    const { input, returns } = found;
+    return [
+      name,
+      { inputSchema: buildInputSchema(input), outputSchema: buildOutputSchema(returns) },
+    ] as const;
+  });
+  return Object.fromEntries(schemas);
+}
 
 const field = z.record(z.string(), z.json());
 const objectSchema = z.looseObject({
@@ -21,7 +41,7 @@ const SHARED: Readonly<Record<string, string>> = {
  * The input that a model should send. The endpoint checks lengths itself; a model only needs keywords that every client
  * understands.
  */
-export function inputSchema(schema: z.ZodType): ObjectSchema {
+function buildInputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(toJsonSchema(schema, "input"));
   const proper = Object.entries(properties).map(([name, given]): [string, unknown] => {
     const description = SHARED[name];
@@ -73,7 +93,7 @@ const ADDED = {
  * What an answer holds: the names and plain types of its fields. A model pays for it at every start of a chat, so the
  * rest is in the API document. An answer that failed has none of them but `error`.
  */
-export function outputSchema(schema: z.ZodType): ObjectSchema {
+function buildOutputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, anyOf } = answerSchema.parse(toJsonSchema(schema, "output"));
   const shapes = [properties, ...anyOf.map((one) => one.properties)];
   const own = shapes.flatMap((fields) =>
@@ -84,3 +104,13 @@ export function outputSchema(schema: z.ZodType): ObjectSchema {
   );
   return objectSchema.parse({ type: "object", properties: { ...Object.fromEntries(own), ...ADDED } });
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await writeFile(
+    fileURLToPath(new URL("../../convex/tools/schemas.ts", import.meta.url)),
+    [
+      "/** Build output: written by `npm run build` and `npm run codegen`, and not in the repository. */",
+      `export const SCHEMAS: import("./list").ToolSchemas = ${JSON.stringify(buildToolSchemas())};`,
+      "",
+    ].join("\n\n"),
+  );

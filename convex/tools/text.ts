@@ -1,10 +1,5 @@
-import {
-  formatDollars,
-  formatBigUsd,
-  formatPercent,
-  formatSignedPercent,
-} from "../../convex/lib/text/numbers";
-import type { BuiltIn } from "./tools";
+import { formatDollars, formatBigUsd, formatPercent, formatSignedPercent } from "../lib/text/numbers";
+import { WALLET_TOKENS } from "../wallets/tokens";
 
 /**
  * An answer as text for a chat: the same facts as its data, field by field, with money, times and amounts as people read
@@ -12,8 +7,6 @@ import type { BuiltIn } from "./tools";
  */
 
 export type Body = Record<string, unknown>;
-
-declare const BUILT_IN: BuiltIn;
 
 /** Fields of these names are amounts in the smallest unit of the token that another field names. */
 const UNITS: Readonly<Record<string, string>> = {
@@ -98,9 +91,9 @@ function formatTime(at: string | number): string {
 function formatAmount(name: string, digits: string, within: Body): string {
   const symbol = within[UNITS[name] ?? ""];
   if (typeof symbol !== "string") return digits.includes(".") ? fourDigits(Number(digits)) : digits;
-  const decimals = BUILT_IN.decimals[symbol];
-  if (decimals === undefined) return `${digits} smallest units of ${symbol}`;
-  return `${fourDigits(Number(digits) / 10 ** decimals)} ${symbol}`;
+  const [, token] = Object.entries(WALLET_TOKENS).find(([one]) => one === symbol) ?? [];
+  if (token === undefined) return `${digits} smallest units of ${symbol}`;
+  return `${fourDigits(Number(digits) / 10 ** token.decimals)} ${symbol}`;
 }
 
 export function isObject(value: unknown): value is Body {

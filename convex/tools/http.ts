@@ -1,0 +1,208 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { createUserId } from "../identity/model";
+import { getSiteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { parseJson } from "../lib/text/json";
+import { readKeyHash } from "../platform/http/endpoint";
+import { userId as userIdShape } from "../platform/http/input";
+import { readRequestBody } from "../platform/http/request";
+import {
+  respond,
+  respondWithFailure,
+  type Answering,
+  type KnowId,
+  type Method,
+} from "../platform/http/router";
+import { callTool, type Input, type ToolResult } from "./calls";
+import { describeTool, tools, type ListedTool, type Tool } from "./list";
+import { buildRequest, readAnswer, type ServiceRequest } from "./requests";
+import { isObject } from "./text";
+
+/**
+ * `POST /mcp`: the tools for AI clients that take an address. Each call goes through its endpoint's own door in process, so
+ * no check is copied. No answer is a 401: without OAuth it sends clients into a search that ends nowhere.
+ */
+
+/** Loads the endpoint of a path. */
+type Load = (method: Method, path: string) => Promise<Answering>;
+
+/** One message: its request, and what the connection shows of its caller. */
+type Message = {
+  ctx: ActionCtx;
+  request: Request;
+  requestId: string;
+  know: KnowId;
+  load: Load;
+  /** The id in the header or the address. */
+  named: string | undefined;
+};
+
+/** Codes of JSON-RPC 2.0. */
+const [PARSE_ERROR, INVALID_REQUEST] = [-32_700, -32_600];
+
+export function createToolEndpoint(load: Load): Answering {
+  return {
+    methods: ["POST"],
+    path: "/mcp",
+    handle: async (ctx, request, requestId, know) => {
+      const { text } = await readRequestBody(request);
+      let body: unknown;
+      try {
+        body = readMessage(text);
+      } catch {
+        return refuse(PARSE_ERROR, "The request body is not valid JSON", requestId);
+      }
+      if (!isObject(body)) return refuse(INVALID_REQUEST, "Send one JSON-RPC message a request", requestId);
+      const named = readNamedId(request);
+      const message: Message = { ctx, request, requestId, know, load, named };
+      const { serveMessage } = await import("./server");
+      const answered = await serveMessage(
+        toReadable(request, body),
+        body,
+        { list: () => listFor(message), call: (name, given) => callFor(message, name, given) },
+        { streams: readsStreamsAlone(request), knowsId: named !== undefined },
+      );
+      const { "content-type": type = "application/json", ...headers } = Object.fromEntries(answered.headers);
+      const content = (await answered.text()) || null;
+      return respond(answered.status, type, content, requestId, headers);
+    },
+  };
+}
+
+function refuse(code: number, message: string, requestId: string): Response {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } });
+  return respond(400, "application/json", body, requestId, {});
+}
+
+/** A message. Some clients send `null` for params, arguments and _meta that they leave out. @throws SyntaxError */
+function readMessage(text: string): unknown {
+  const message = parseJson(text.replace(/^\uFEFF/, ""));
+  if (!isObject(message)) return message;
+  const withoutNull = (object: Record<string, unknown>) =>
+    Object.fromEntries(
+      Object.entries(object).filter(
+        ([name, value]) => value !== null || !["params", "arguments", "_meta"].includes(name),
+      ),
+    );
+  const { params, ...rest } = withoutNull(message);
+  return {
+    ...rest,
+    ...(params === undefined ? {} : { params: isObject(params) ? withoutNull(params) : params }),
+  };
+}
+
+/** A request with headers as the protocol wants them: proxies of AI companies send one form of `Accept`, or another type. */
+function toReadable(request: Request, body: object): Request {
+  const headers = new Headers(request.headers);
+  headers.set("accept", "application/json, text/event-stream");
+  headers.set("content-type", "application/json");
+  return new Request(request.url, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+function readsStreamsAlone({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "*/*";
+  return accept.includes("text/event-stream") && !/application\/(?:json|\*)|\*\/\*/.test(accept);
+}
+
+/** Some clients can set headers, others have nothing but an address. */
+function readNamedId(request: Request): string | undefined {
+  const named = request.headers.get("x-user-id") ?? new URL(request.url).searchParams.get("userId");
+  return named === null || named.trim() === "" ? undefined : named.trim();
+}
+
+/** The account behind the connection or a tool's own `userId`. Without a credential no table is read. */
+function resolveCaller({ ctx, request }: Message, name: string | undefined) {
+  if (name === undefined && !request.headers.has("authorization")) return null;
+  const shown = { ...readKeyHash(request.headers), ...(name === undefined ? {} : { name }) };
+  return ctx.runQuery(internal.identity.access.resolveToolCaller, { ...shown, now: Date.now() });
+}
+
+/** The tools that the caller may use. A credential that is not valid is told by the first call. */
+async function listFor(message: Message): Promise<ListedTool[]> {
+  const { SCHEMAS } = await import("./schemas");
+  const hasCredential = message.request.headers.has("authorization");
+  const caller = hasCredential
+    ? await Promise.resolve(resolveCaller(message, message.named)).catch(() => null)
+    : null;
+  const knowsId = message.named !== undefined || caller !== null;
+  return tools
+    .filter(({ reads }) => reads || caller?.readsOnly !== true)
+    .map((tool) => describeTool(tool, SCHEMAS))
+    .map((tool) =>
+      knowsId ? withoutId(tool) : tool.name === "connect_wallet" ? withOptionalId(tool) : tool,
+    );
+}
+
+/** A tool as it is where the connection names the id: no model sees it. */
+function withoutId(tool: ListedTool): ListedTool {
+  const { userId: _, ...properties } = tool.inputSchema.properties ?? {};
+  return withOptionalId({ ...tool, inputSchema: { ...tool.inputSchema, properties } });
+}
+
+function withOptionalId(tool: ListedTool): ListedTool {
+  const required = tool.inputSchema.required?.filter((name) => name !== "userId") ?? [];
+  return { ...tool, inputSchema: { ...tool.inputSchema, required } };
+}
+
+/** Calls a tool. `undefined`: there is none of that name. */
+async function callFor(message: Message, name: string, given: Input): Promise<ToolResult | undefined> {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined) return undefined;
+  const drawn = name === "connect_wallet" && message.named === undefined && isBlank(given.userId);
+  const { authorization } = Object.fromEntries(message.request.headers);
+  if (!drawn || authorization !== undefined)
+    return callTool(tool, given, (request) => send(message, tool, request));
+  const userId = createUserId();
+  const result = await callTool(tool, { ...given, userId }, (request) => send(message, tool, request));
+  return result.isError === true ? result : withAddress(result, userId);
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === "string" && value.trim() === "");
+}
+
+/** The result for a person whose id was drawn: only here it is told. */
+function withAddress({ content, structuredContent }: ToolResult, userId: string): ToolResult {
+  const toolsUrl = `${getSiteUrl()}/mcp?userId=${userId}`;
+  const text = `This person has a new userId, and whoever knows it controls the wallet until somebody owns it. They put this address into their client in the place of the present one, and keep it like a password: ${toolsUrl} . Then they open ownerUrl, if there is one, and tap Own: from then on orders wait for their tap.`;
+  return {
+    content: [{ type: "text", text }, ...content],
+    structuredContent: { ...structuredContent, userId, toolsUrl },
+  };
+}
+
+/** Sends a tool's request to its endpoint, with the account that the connection shows. */
+async function send(message: Message, tool: Tool, asked: ServiceRequest) {
+  const { requestId } = message;
+  const response = await ask(message, tool, asked).catch((error: unknown) =>
+    respondWithFailure(error, requestId),
+  );
+  return readAnswer(response, (status) => `The service failed (${status}): try again in a minute`);
+}
+
+async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise<Response> {
+  const { ctx, request, requestId, know, load, named } = message;
+  const name = named ?? userIdShape.safeParse(asked.input.userId).data;
+  const caller = await resolveCaller(message, name);
+  if (caller?.readsOnly === true && !tool.reads)
+    throw new AppError(
+      "forbidden",
+      `This key only reads: ${tool.name} needs one with the scope trade or withdraw`,
+    );
+  const { SCHEMAS } = await import("./schemas");
+  const takesId = Object.hasOwn(SCHEMAS[tool.name]?.inputSchema.properties ?? {}, "userId");
+  const id = named ?? (isBlank(asked.input.userId) ? caller?.name : undefined);
+  const input = takesId && id !== undefined ? { ...asked.input, userId: id } : asked.input;
+  const { url, init } = buildRequest(new URL(request.url).origin, { ...asked, input });
+  const inner = new Request(url, init);
+  for (const header of ["authorization", "x-forwarded-for"]) {
+    const value = request.headers.get(header);
+    if (value !== null) inner.headers.set(header, value);
+  }
+  const endpoint = await load(tool.method, tool.path);
+  if (caller === null || caller.credential === "unclaimed")
+    return endpoint.handle(ctx, inner, requestId, know);
+  const { userId, credential } = caller;
+  return endpoint.handle(ctx, inner, requestId, know, { userId, credential });
+}
