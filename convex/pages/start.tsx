@@ -2,7 +2,7 @@ import type { ActionCtx } from "../_generated/server";
 import { getOptional, getSiteUrl } from "../lib/env";
 import { toChecksum } from "../lib/money/base";
 import { canSettleAuthorizations } from "../payments/challenge";
-import { PROXY_PATH } from "../lib/version";
+import { PROXY_PATH, TOOLS_PATH } from "../lib/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
 import type { Page } from "./layout";
@@ -46,32 +46,7 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
           </p>
         </CardSection>
         <CardSection id="ai" title="2. From an AI client">
-          <p>
-            You need Node 20. Save the program, which is one file without dependencies; then add the block to
-            your client's list of MCP servers, with the folder where you saved it, and restart the client. It
-            has 19 tools.
-          </p>
-          <Code label="The program" text={`curl -fsS -o proxy.mjs '${site}${PROXY_PATH}'`} />
-          <p class="small">
-            Its SHA-256 (<code>shasum -a 256 proxy.mjs</code>): <code>{PROXY_SHA256}</code>
-          </p>
-          <Code
-            label="The client's block"
-            text={JSON.stringify(
-              {
-                mcpServers: {
-                  "market-research": {
-                    command: "node",
-                    args: ["/path/to/proxy.mjs"],
-                    env: { NOELCLAW_CONVEX_URL: site },
-                  },
-                },
-              },
-              null,
-              2,
-            )}
-          />
-          <p class="small">Then ask it: “How is SOL doing, and what did the last signals come to?”</p>
+          <AiClients site={site} sha256={PROXY_SHA256} />
         </CardSection>
         <CardSection id="bot" title="3. In a chat">
           <Chat />
@@ -106,6 +81,43 @@ export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
     path: "/start",
     content,
   };
+}
+
+/** The tools' address in the form of each client, then the program for those that start one. */
+function AiClients({ site, sha256 }: { site: string; sha256: string }) {
+  const url = `${site}${TOOLS_PATH}`;
+  const block = (entry: object) => JSON.stringify(entry, null, 2);
+  return (
+    <>
+      <p>Paste this address where your client takes a connector or a remote MCP server; it needs no login:</p>
+      <Code label="claude.ai, ChatGPT" text={url} />
+      <Code label="Claude Code" text={`claude mcp add --transport http market-research ${url}`} />
+      <Code label="Cursor" text={block({ mcpServers: { "market-research": { url } } })} />
+      <Code label="VS Code" text={block({ servers: { "market-research": { type: "http", url } } })} />
+      <p class="small">
+        Ask it: “How is SOL doing, and what did the last signals come to?” For a wallet ask it to make one: it
+        then says which address of your own to use, ending in <code>?userId=</code>. A header{" "}
+        <code>X-User-Id</code> or a key (<code>Authorization: Bearer mk_…</code>) does the same.
+      </p>
+      <p>A client that starts programs needs Node 20 and one file, which has the same tools:</p>
+      <Code label="The program" text={`curl -fsS -o proxy.mjs '${site}${PROXY_PATH}'`} />
+      <p class="small">
+        Its SHA-256 (<code>shasum -a 256 proxy.mjs</code>): <code>{sha256}</code>
+      </p>
+      <Code
+        label="The client's block"
+        text={block({
+          mcpServers: {
+            "market-research": {
+              command: "node",
+              args: ["/path/to/proxy.mjs"],
+              env: { NOELCLAW_CONVEX_URL: site },
+            },
+          },
+        })}
+      />
+    </>
+  );
 }
 
 /** The newest public report, shortened; before the first, an example of the form. */

@@ -3,10 +3,10 @@ import type { ActionCtx } from "../_generated/server";
 import { createUserId } from "../identity/model";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { parseJson } from "../lib/text/json";
+import { TOOLS_PATH } from "../lib/version";
 import { readKeyHash } from "../platform/http/endpoint";
 import { userId as userIdShape } from "../platform/http/input";
-import { readRequestBody } from "../platform/http/request";
+import { parseBodyInput, readRequestBody } from "../platform/http/request";
 import {
   respond,
   respondWithFailure,
@@ -38,22 +38,13 @@ type Message = {
   named: string | undefined;
 };
 
-/** Codes of JSON-RPC 2.0. */
-const [PARSE_ERROR, INVALID_REQUEST] = [-32_700, -32_600];
-
 export function createToolEndpoint(load: Load): Answering {
   return {
     methods: ["POST"],
-    path: "/mcp",
+    path: TOOLS_PATH,
     handle: async (ctx, request, requestId, know) => {
       const { text } = await readRequestBody(request);
-      let body: unknown;
-      try {
-        body = readMessage(text);
-      } catch {
-        return refuse(PARSE_ERROR, "The request body is not valid JSON", requestId);
-      }
-      if (!isObject(body)) return refuse(INVALID_REQUEST, "Send one JSON-RPC message a request", requestId);
+      const body = readMessage(text);
       const named = readNamedId(request);
       const message: Message = { ctx, request, requestId, know, load, named };
       const { serveMessage } = await import("./server");
@@ -70,22 +61,18 @@ export function createToolEndpoint(load: Load): Answering {
   };
 }
 
-function refuse(code: number, message: string, requestId: string): Response {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } });
-  return respond(400, "application/json", body, requestId, {});
-}
-
-/** A message. Some clients send `null` for params, arguments and _meta that they leave out. @throws SyntaxError */
-function readMessage(text: string): unknown {
-  const message = parseJson(text.replace(/^\uFEFF/, ""));
-  if (!isObject(message)) return message;
+/**
+ * A message. Some clients send `null` for params, arguments and _meta that they leave out.
+ * @throws AppError `invalid_request` for what is no JSON, or a list of messages.
+ */
+function readMessage(text: string): Record<string, unknown> {
   const withoutNull = (object: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries(object).filter(
         ([name, value]) => value !== null || !["params", "arguments", "_meta"].includes(name),
       ),
     );
-  const { params, ...rest } = withoutNull(message);
+  const { params, ...rest } = withoutNull(parseBodyInput(text.replace(/^\uFEFF/, "")));
   return {
     ...rest,
     ...(params === undefined ? {} : { params: isObject(params) ? withoutNull(params) : params }),
@@ -164,7 +151,7 @@ function isBlank(value: unknown): boolean {
 
 /** The result for a person whose id was drawn: only here it is told. */
 function withAddress({ content, structuredContent }: ToolResult, userId: string): ToolResult {
-  const toolsUrl = `${getSiteUrl()}/mcp?userId=${userId}`;
+  const toolsUrl = `${getSiteUrl()}${TOOLS_PATH}?userId=${userId}`;
   const text = `This person has a new userId, and whoever knows it controls the wallet until somebody owns it. They put this address into their client in the place of the present one, and keep it like a password: ${toolsUrl} . Then they open ownerUrl, if there is one, and tap Own: from then on orders wait for their tap.`;
   return {
     content: [{ type: "text", text }, ...content],

@@ -17,8 +17,11 @@ Makes dist/proxy.js, the stdio proxy for AI clients, its server.json and proxy.m
 await command({ usage, flags: {} }, async () => {
   const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   const [own, packed] = [at("../../dist/proxy.js"), at("dist/proxy.js")];
-  const about = await bundle(own);
-  await writeFile(at("../../dist/server.json"), `${JSON.stringify(registryEntry(about), null, 2)}\n`);
+  const { about, serviceUrl } = await bundle(own);
+  await writeFile(
+    at("../../dist/server.json"),
+    `${JSON.stringify(registryEntry(about, serviceUrl), null, 2)}\n`,
+  );
   await writeFile(at("../../dist/proxy.mcpb"), mcpBundle(about, new Uint8Array(await readFile(own))));
   await mkdir(at("dist"), { recursive: true });
   await copyFile(own, packed);

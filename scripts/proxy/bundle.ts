@@ -4,13 +4,14 @@ import { build } from "esbuild";
 import * as z from "zod";
 import { stdioTools } from "../../convex/tools/list";
 import { buildToolSchemas } from "../reference/toolSchemas";
-import { aboutShape, TITLE, type About, type BuiltIn } from "./kit";
+import { TITLE } from "../../convex/lib/version";
+import { aboutShape, type About, type BuiltIn } from "./kit";
 
 /**
  * Writes the proxy as one file that needs nothing but Node. What it can know beforehand, such as the tools' schemas, is
  * made from the service here, not in each process.
  */
-export async function bundle(outfile: string): Promise<About> {
+export async function bundle(outfile: string): Promise<{ about: About; serviceUrl: string }> {
   const root = await toJson("../../package.json", z.object({ config: z.object({ serviceUrl: z.url() }) }));
   const about = await toJson("package.json", aboutShape);
   const builtIn: BuiltIn = {
@@ -40,7 +41,7 @@ export async function bundle(outfile: string): Promise<About> {
     define: { BUILT_IN: JSON.stringify(builtIn) },
     logLevel: "warning",
   });
-  return about;
+  return { about, serviceUrl: builtIn.serviceUrl };
 }
 
 async function toJson<Shape extends z.ZodType>(file: string, shape: Shape): Promise<z.output<Shape>> {

@@ -1,5 +1,6 @@
 import { strToU8, zipSync } from "fflate";
 import * as z from "zod";
+import { TITLE, TOOLS_PATH } from "../../convex/lib/version";
 import { stdioTools, type ToolSchemas } from "../../convex/tools/list";
 
 /**
@@ -28,7 +29,6 @@ export const aboutShape = z.object({
 });
 export type About = z.output<typeof aboutShape>;
 
-export const TITLE = "Market research, signals and wallets";
 const SETTING = {
   name: "NOELCLAW_CONVEX_URL",
   description: "The service's address, if it differs from the built-in one",
@@ -38,13 +38,14 @@ const SETTING = {
 };
 
 /** Its entry in the MCP registry, `server.json`. */
-export function registryEntry({ name, version, mcpName, description }: About): object {
+export function registryEntry({ name, version, mcpName, description }: About, serviceUrl: string): object {
   const transport = { type: "stdio" };
   const npm = { registryType: "npm", identifier: name, version, runtimeHint: "npx", transport };
   return {
     $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
     ...{ name: mcpName, title: TITLE, description, version },
     packages: [{ ...npm, environmentVariables: [SETTING] }],
+    remotes: [{ type: "streamable-http", url: `${serviceUrl}${TOOLS_PATH}` }],
   };
 }
 

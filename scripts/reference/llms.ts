@@ -1,6 +1,6 @@
 import type { MountedEndpoint } from "../../convex/platform/http/endpoint";
 import { about } from "../../convex/pages/reference/about";
-import { PROXY_PATH, TITLE } from "../../convex/lib/version";
+import { PROXY_PATH, TITLE, TOOLS_PATH } from "../../convex/lib/version";
 
 /** The page for language models. Pure. */
 
@@ -16,7 +16,7 @@ export function llmsText(domains: Record<string, readonly MountedEndpoint[]>, se
     `# ${TITLE}`,
     `> ${about.info.summary}`,
     `Every field and answer: [openapi.json](${server}/openapi.json) for programs, [docs](${server}/docs) to read.`,
-    `The same as 19 tools for AI clients, over MCP: [one program](${server}${PROXY_PATH}) for Node 20, with NOELCLAW_CONVEX_URL=${server}.`,
+    `The same as tools for AI clients, over MCP: at ${server}${TOOLS_PATH} (Streamable HTTP, no login), or by [one program](${server}${PROXY_PATH}) for Node 20, with NOELCLAW_CONVEX_URL=${server}.`,
     ...about.info.description.split("\n\n").slice(0, 3),
     ...listed,
     "",

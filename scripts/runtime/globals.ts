@@ -19,7 +19,7 @@ export const GLOBALS = `
 
 /** The optional globals of packages: the service's own code uses none of them. */
 const LOOKED_FOR = `
-  Buffer Deno DOMMatrix document EdgeRuntime global navigator onmessage postMessage queueMicrotask WebKitCSSMatrix WebSocket
+  Buffer Deno DOMMatrix document EdgeRuntime global location navigator onmessage postMessage queueMicrotask WebKitCSSMatrix WebSocket
   window Worker
 `
   .trim()

@@ -127,12 +127,13 @@ test("the program is small; the registry's entry and the bundle for desktop clie
   const program = new Uint8Array(await readFile(built.file));
   // So little code that Node has read it soon.
   expect(program.byteLength).toBeLessThan(340_000);
-  const { about } = built;
+  const { about, serviceUrl } = built;
   const { name, version, mcpName } = about;
-  expect(registryEntry(about)).toMatchObject({
+  expect(registryEntry(about, serviceUrl)).toMatchObject({
     name: mcpName,
     version,
     packages: [{ identifier: name, version, transport: { type: "stdio" } }],
+    remotes: [{ type: "streamable-http", url: `${serviceUrl}/mcp` }],
   });
   const files = unzipSync(mcpBundle(about, program));
   expect(JSON.parse(strFromU8(files["manifest.json"] ?? new Uint8Array()))).toMatchObject({

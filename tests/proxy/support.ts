@@ -18,8 +18,8 @@ type Built = Awaited<ReturnType<typeof build>>;
 async function build() {
   const folder = await mkdtemp(join(tmpdir(), "proxy-"));
   const file = join(folder, "proxy.mjs");
-  const about = await bundle(file);
-  return { file, about, remove: () => rm(folder, { recursive: true, force: true }) };
+  const { about, serviceUrl } = await bundle(file);
+  return { file, about, serviceUrl, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** The Node that runs the proxy: `PROXY_NODE` names another one than that of the tests. */

@@ -76,6 +76,26 @@ export const tools: Row[] = [
       }),
   },
   {
+    id: "tools-address",
+    says: "beyond the contract: POST /mcp has these tools at an address, and never answers 401",
+    check: async ({ post, user }) => {
+      const ask = async (method: string, params: object) =>
+        (await post(`/mcp?userId=${user}`, { jsonrpc: "2.0", id: 1, method, params })).as(message).result;
+      const names = toolList.parse(await ask("tools/list", {})).tools.map(({ name }) => name);
+      same(
+        "missing",
+        Object.keys(inputs(user))
+          .filter((name) => !names.includes(name))
+          .join(),
+        "",
+      );
+      const status = toolResult.parse(
+        await ask("tools/call", { name: "get_research_status", arguments: {} }),
+      );
+      require(status.isError !== true, JSON.stringify(status));
+    },
+  },
+  {
     id: "tools-orders",
     says: "swap_tokens and send_token map to /mcp/defi/swap and /mcp/defi/send",
     needs: ["proxy"],
