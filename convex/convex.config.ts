@@ -11,6 +11,7 @@ const app = defineApp({
     LLM_GATEWAY_API_KEY: v.optional(v.string()),
     LLM_ENDPOINT: v.optional(v.string()),
     LLM_MODEL: v.optional(v.string()),
+    LLM_MODEL_SMALL: v.optional(v.string()),
     AGENT_API_URL: v.optional(v.string()),
     SENTIMENT_API_KEY: v.optional(v.string()),
     SENTIMENT_ENDPOINT: v.optional(v.string()),

@@ -33,6 +33,7 @@ type Env = {
   readonly LLM_GATEWAY_API_KEY: string | undefined;
   readonly LLM_ENDPOINT: string | undefined;
   readonly LLM_MODEL: string | undefined;
+  readonly LLM_MODEL_SMALL: string | undefined;
   readonly AGENT_API_URL: string | undefined;
   readonly SENTIMENT_API_KEY: string | undefined;
   readonly SENTIMENT_ENDPOINT: string | undefined;

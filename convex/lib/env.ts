@@ -47,6 +47,8 @@ const FORMS = {
   LLM_GATEWAY_API_KEY: secret,
   LLM_ENDPOINT: withDefault(base, "https://llm.bankr.bot"),
   LLM_MODEL: withDefault(model, "claude-haiku-4.5"),
+  /** `LLM_MODEL` in its place. */
+  LLM_MODEL_SMALL: model,
   AGENT_API_URL: withDefault(base, "https://api.bankr.bot"),
   SENTIMENT_API_KEY: secret,
   SENTIMENT_ENDPOINT: withDefault(base, "https://api.x.ai/v1"),

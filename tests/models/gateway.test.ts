@@ -2,11 +2,12 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { Fault } from "../../scripts/standins";
 import { CUT_OFF } from "../standins/support";
-import { type App, test } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: without a part of the request, cut off, limiting, and breaking off. */
 
 const requestShape = z.object({
+  model: z.string(),
   max_tokens: z.number().optional(),
   max_completion_tokens: z.number().optional(),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
@@ -116,4 +117,15 @@ test("what a gateway refused is left out for a day from the last refusal", async
   await app.pass(DAY + 60_000, { cronsRun: false });
   expect((await app.get("/mcp/market")).status).toBe(200);
   expect(withSchema(app)).toEqual([true, false, false, true, false]);
+});
+
+test("small questions go to the small model, and are booked at its price", async () => {
+  const app = createApp({ env: { LLM_MODEL: "claude-opus-5", LLM_MODEL_SMALL: "gpt-5-nano" } });
+  const spent = async () =>
+    (await app.rows("spending")).reduce((sum, { of, micros }) => sum + (of === "llm" ? micros : 0), 0);
+  await app.post("/mcp/token", { question: "SOL" });
+  const small = await spent();
+  await app.post("/mcp/chat", { question: "SOL?" });
+  expect(requests(app).map(({ model }) => model)).toEqual(["gpt-5-nano", "claude-opus-5"]);
+  expect([small > 0, (await spent()) > 50 * small]).toEqual([true, true]);
 });

@@ -5,7 +5,8 @@ import { getOptional, getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import type { BillingSubject } from "../../platform/limits/callers";
 import { noteCost } from "../../platform/limits/budget";
-import { getCompletionCost, maxCompletionCost } from "./prices";
+import { chooseModel } from "./choice";
+import { getTokensCost, maxCompletionCost } from "./prices";
 import { runAfterwards, noteCall, type Refusing } from "../../platform/outside/calls";
 import { deadlines } from "../../platform/outside/deadlines";
 import { sha256Hex } from "../../lib/crypto";
@@ -186,8 +187,8 @@ function toRefusal(status: number, words = "", said: number | null = null): Fail
 const MAX_REFUSALS = 4;
 
 /** Where that is remembered. Another key is another account. */
-function rememberedAt(): string {
-  const of = [getSetting("LLM_ENDPOINT"), getSetting("LLM_MODEL"), getOptional("LLM_GATEWAY_API_KEY") ?? ""];
+function rememberedAt(model: string): string {
+  const of = [getSetting("LLM_ENDPOINT"), model, getOptional("LLM_GATEWAY_API_KEY") ?? ""];
   return `gateway:${sha256Hex(of.join(" "))}`;
 }
 
@@ -214,7 +215,8 @@ async function request(
   learnt?: string,
 ): Promise<Answer> {
   const { billTo, maxTokens, attempts } = prompt;
-  const key = rememberedAt();
+  const model = findModel(prompt);
+  const key = rememberedAt(model);
   const left = await readRemembered(ctx, key);
   const keep = (parts: Iterable<string>) => {
     const body = [...parts].join("\n");
@@ -245,7 +247,7 @@ async function request(
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions, failure.refuses);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
-      if (failure.isBilled) noteCost(billTo, "llm", maxCompletionCost(countChars(prompt), maxTokens));
+      if (failure.isBilled) noteCost(billTo, "llm", maxCompletionCost(model, countChars(prompt), maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
       if (failure.retryAfterMs === null || isOver) throw failure;
       waits = false;
@@ -279,7 +281,7 @@ async function probe(ctx: ActionCtx): Promise<string> {
   const messages: PromptMessage[] = [{ role: "user", content: "Say yes." }];
   const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, billTo: "paid" } as const;
   const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const left = await readRemembered(ctx, rememberedAt());
+  const left = await readRemembered(ctx, rememberedAt(findModel(prompt)));
   if (left.has(EMPTY)) return toRefusal(402).data.message;
   // One token of thought shows as much as one of an answer.
   left.delete(THINKS);
@@ -295,6 +297,9 @@ async function probe(ctx: ActionCtx): Promise<string> {
     return data.message;
   }
 }
+
+const findModel = ({ format }: Pick<Prompt, "messages" | "format">): string =>
+  chooseModel(format?.json_schema.name);
 
 const countChars = ({ messages }: Prompt): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
@@ -313,7 +318,7 @@ function refusedPart({ refusal }: Failed, isFormatted: boolean, left: Set<string
 /** @param left The parts that the gateway refuses, such as `schema` or `limit 1000`. */
 async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: AbortSignal): Promise<Answer> {
   const { messages, format, maxTokens } = prompt;
-  const requestedModel = getSetting("LLM_MODEL");
+  const requestedModel = findModel(prompt);
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
   const limit = Math.min(maxTokens + (left.has(THINKS) ? THINKING_TOKENS : 0), ...limits);
   const body = {
@@ -337,7 +342,8 @@ async function answerTo(prompt: Prompt, left: ReadonlySet<string>, signal: Abort
     // English has four characters a token.
     tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
     isCut,
-    micros: usage === null ? maxCompletionCost(chars, limit) : getCompletionCost(usage),
+    micros:
+      usage === null ? maxCompletionCost(requestedModel, chars, limit) : getTokensCost(requestedModel, usage),
   };
 }
 

@@ -37,13 +37,9 @@ const CHARS_PER_TOKEN = 3;
 /** Tokens of a call. */
 export type Usage = { input: number; output: number };
 
-export function getCompletionCost(usage: Usage): number {
-  return getTokensCost(getSetting("LLM_MODEL"), usage);
-}
-
 /** The most that a completion may cost: the longest allowed answer to a prompt of so many characters. */
-export function maxCompletionCost(promptChars: number, maxTokens: number): number {
-  return getCompletionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
+export function maxCompletionCost(model: string, promptChars: number, maxTokens: number): number {
+  return getTokensCost(model, { input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
 }
 
 /** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
@@ -51,7 +47,8 @@ export function getSentimentCost(usage: Usage, posts: number): number {
   return getTokensCost(getSetting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
 }
 
-function getTokensCost(model: string, usage: Usage): number {
+/** The cost of a call, in millionths of a USD. */
+export function getTokensCost(model: string, usage: Usage): number {
   const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
   const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));
   const [, input, output] = listed ?? ["", UNKNOWN_PRICE.input, UNKNOWN_PRICE.output];
