@@ -4,7 +4,6 @@ import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import { getUnit, type Fact, type FactKind } from "../figures/facts";
 import {
-  formatCitable,
   listCited,
   numberSources as numbered,
   buildCitationIndex,
@@ -18,13 +17,13 @@ import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { removeForeignLinks } from "../lib/text/strings";
-import { toIso, MINUTE, getRoundedNow } from "../lib/time";
+import { MINUTE, getRoundedNow } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { collectFacts } from "../market/collectors";
-import { findCoins, LISTS } from "../market/facts";
+import { findCoins, LISTS, withoutRepeats } from "../market/facts";
 import type { CollectionRequest } from "../market/tables";
 import { answerCaller, complete } from "../providers/models/gateway";
-import { findAgent, ANSWER_TOKENS, buildSystemPrompt } from "./agents";
+import { findAgent, ANSWER_TOKENS, buildConversation } from "./agents";
 import { readHoldings, type Context } from "./context";
 import { vChatTurn, type ChatTurn } from "./runs";
 
@@ -65,9 +64,9 @@ export async function answerChat(
   ]);
   const stored = await ctx.runQuery(internal.chat.context.readContext, { userId, now: getRoundedNow() });
   const sources = listCitable(question, { ...stored, own: [...stored.own, ...held] });
-  const system = buildSystemPrompt(findAgent(agentId), toIso(Date.now()), sources.map(formatCitable));
+  const conversation = { question, turns: messages, sources, now: Date.now() };
   const completion = complete(ctx, {
-    messages: [{ role: "system", content: system }, ...messages, { role: "user", content: question }],
+    messages: buildConversation(findAgent(agentId), conversation),
     maxTokens: ANSWER_TOKENS,
     // The time for the context is taken off the model's: the caller has one deadline.
     timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
@@ -106,27 +105,38 @@ export const answerRun = defineWorker(
   },
 );
 
-/** How many coins of a question are covered, by all their figures; of so many of the largest there are the first ones. */
+/** How many coins of a question are covered, by all their figures. */
 const NAMED = 4;
+/** How many of the largest coins are covered, by their first figures; fewer beside coins that the question names. */
 const LARGEST = 10;
+const LARGEST_BESIDE = 3;
 const FIRST: readonly FactKind[] = ["price", "change24h", "marketCap"];
 /** How many of the most searched coins, and of the headlines. */
 const LISTED = 5;
 
-/** The facts that an answer to this question may cite, and the rest of its context, line by line. */
-function listCitable(question: string, { facts, own }: Context): Source[] {
+/** The facts that an answer to this question may cite, and the rest of its context. */
+function listCitable(question: string, { facts: stored, own }: Context): Source[] {
+  const facts = withoutRepeats(stored);
   const coins = findCoins(question, indexNames(facts)).slice(0, NAMED);
   const isAmong = (fact: Fact, kind: FactKind, most: number) =>
     fact.kind === kind && Number(fact.value) <= most;
-  const largest = facts.filter((one) => isAmong(one, "rank", LARGEST)).map(({ subject }) => subject);
-  const figures = facts.filter(
-    (one) =>
-      (coins.includes(one.subject) && getUnit(one.kind) !== "text") ||
-      (largest.includes(one.subject) && FIRST.includes(one.kind)) ||
-      isAmong(one, "trendingPlace", LISTED),
-  );
-  const headlines = facts.filter(({ kind }) => kind === "headline").slice(0, LISTED);
-  const observed = [...figures, ...headlines].map((fact) => toSource(fact));
+  const most = coins.length === 0 ? LARGEST : LARGEST_BESIDE;
+  const pegged = facts.flatMap((one) => (isPegged(one) ? [one.subject] : []));
+  const largest = facts
+    .filter((one) => isAmong(one, "rank", most) && !pegged.includes(one.subject))
+    .map(({ subject }) => subject);
+  const chosen = new Set([
+    ...facts.filter(({ subject, kind }) => largest.includes(subject) && FIRST.includes(kind)),
+    ...facts.filter(({ subject, kind }) => coins.includes(subject) && getUnit(kind) !== "text"),
+    ...facts.filter((one) => isAmong(one, "trendingPlace", LISTED)),
+    ...facts.filter(({ kind }) => kind === "headline").slice(0, LISTED),
+  ]);
+  const observed = Array.from(chosen, (fact) => toSource(fact));
   const observedAt = Date.now();
   return numbered([...observed, ...own.map((one) => toStatementSource({ ...one, observedAt }))]);
+}
+
+/** Whether a price shows a coin that holds a dollar: it says nothing unless it is asked about. */
+function isPegged({ kind, value }: Fact): boolean {
+  return kind === "price" && Math.abs(Number(value) - 1) < 0.005;
 }

@@ -58,10 +58,12 @@ export function toWireSchema(shape: z.ZodType): Record<string, unknown> {
   return schema;
 }
 
-/** The form of an answer, for the prompt, because a gateway may drop the schema. */
+/** The form of an answer, for the prompt, because a gateway may drop the schema: without what a sentence says once. */
 export const describeSchema = (schema: Record<string, unknown>): string =>
-  "Answer with one JSON object of this JSON schema and nothing else. Every key is present, numbers are plain (no units, " +
-  `no separators).\n${JSON.stringify(schema)}`;
+  "Answer with one JSON object of this JSON schema and nothing else: every key present and no other, numbers plain (no " +
+  `units or separators).\n${JSON.stringify(schema, (key, value: unknown) => (IMPLIED.has(key) ? undefined : value))}`;
+
+const IMPLIED = new Set(["required", "additionalProperties"]);
 
 type Reading<Value> = { value: Value } | { problem: string };
 

@@ -38,11 +38,6 @@ export function numberSources(sources: readonly UnnumberedSource[]): Source[] {
   return sources.map((source, index) => ({ ...source, id: index + 1 }));
 }
 
-/** A source as a prompt lists it. */
-export function formatCitable({ id, says, fact: { source, observedAt } }: Source): string {
-  return `f${id} ${says} (${source}, ${toIso(observedAt).slice(0, 16)}Z)`;
-}
-
 const MODEL = "said by a language model";
 
 /** The name of a source that is only a model's statement. */
@@ -128,14 +123,3 @@ export function listCited(kept: readonly number[], { facts }: CitationIndex): Ci
     return [{ id: index + 1, name: of.source, url, observedAt: of.observedAt, says }];
   });
 }
-
-/** How a writer states figures: for the system part of a prompt. */
-export const PLACEHOLDER_RULES =
-  "Do not write figures yourself: in the place of the figure of fact 12, write {f12}. Code prints its value, unit, sign and " +
-  "source there (“Bitcoin trades at {f12}, {f13} higher than a day ago”), about as long as $97,250.50 or +1.42 %; put no " +
-  "currency, percent sign or scale beside it. To compare two facts of one kind and unit: {f2-f19} prints their " +
-  "difference, {f27/f10} their ratio (1.6×), {f10%f11} the first as a share of the second, {f34+f17} their sum. The slot of " +
-  "a headline prints it as a quotation. After a statement without a figure, cite its fact: [f12]. Name the coin of every " +
-  "figure in its sentence, and say what is meant and over what time. Names and today's date may contain digits. Write no " +
-  "other numbers, neither in digits nor in words: no targets, probabilities or records. If no fact has a figure, write " +
-  "without one.";

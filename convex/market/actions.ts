@@ -19,6 +19,8 @@ import { collectFacts } from "./collectors";
 import { findCoins, LISTS, QUOTES } from "./facts";
 import { findPrices, getLivePrice } from "./live";
 import {
+  chooseCoins,
+  chooseLargest,
   parseBareSymbol,
   describeKnown,
   LIST_KEY,
@@ -55,7 +57,7 @@ async function askForList(
   facts: readonly Fact[],
   billTo: BillingSubject,
 ): Promise<GatewayList> {
-  const live = describeKnown(indexCoins(facts));
+  const live = describeKnown(chooseLargest(indexCoins(facts)));
   const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
   const { value } = await completeStructured(ctx, buildSnapshotQuestion(toIso(Date.now()), live), options);
   await ctx.runMutation(internal.platform.cache.storeAnswer, { key: LIST_KEY, body: JSON.stringify(value) });
@@ -84,22 +86,25 @@ export const renewList = defineProviderAction({ billTo: vBillingSubject }, async
 });
 
 /**
- * The market for a report: the figures of now, and the gateway's list, which is asked again if it is older than ten
- * minutes. The focus's own last trades are collected with it.
- * @param focus Token symbol, or "" for the whole market.
+ * The market for a report: the figures of now, by the sources. The gateway's list fills gaps, and is asked again if it is
+ * older than ten minutes. The focus's own last trades are collected with it.
+ * @param terms.focus Token symbol, or "" for the whole market.
+ * @param terms.needsList Whether the list is asked even if there is no gap.
+ * @returns `raw`: the list, "" if it was not needed.
  * @throws AppError `upstream` if the gateway is needed and fails.
  */
 export async function askForMarket(
   ctx: ActionCtx,
-  focus: string,
+  { focus, needsList }: { focus: string; needsList: boolean },
   billTo: BillingSubject,
 ): Promise<MarketFigures & { raw: string }> {
   const ownRequests: CollectionRequest[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
   const [facts, kept] = await Promise.all([readMarketFacts(ctx, ownRequests), readStoredList(ctx)]);
-  const list = kept ?? (await askForList(ctx, facts, billTo));
+  const isCovered = !needsList && buildMarketView(facts, kept) !== null;
+  const list = kept ?? (isCovered ? null : await askForList(ctx, facts, billTo));
   const figures = buildMarketView(facts, list);
   if (figures === null) throw unfilledListError();
-  return { ...figures, raw: JSON.stringify(list) };
+  return { ...figures, raw: list === null ? "" : JSON.stringify(list) };
 }
 
 /** Asks the gateway a question. The sources' figures go into the prompt, and replace the model's in the answer. */
@@ -110,10 +115,11 @@ export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, w
   const coins = indexCoins(facts);
   const now = Date.now();
   const check = createTokenCheck(question, facts, coins, now);
+  const named = [...findCoins(question, indexNames(facts)), ...(subject === null ? [] : [subject])];
   const context = {
     question,
     nowIso: toIso(now),
-    live: describeKnown(coins, findCoins(question, indexNames(facts))),
+    live: describeKnown(chooseCoins(coins, named), named),
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
   const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };

@@ -106,6 +106,12 @@ function dropNamesakes(facts: readonly Fact[]): Fact[] {
   return facts.filter(({ subject, id }) => id === undefined || ids.get(subject) === id);
 }
 
+/** Facts without a most searched coin's change where its entry among the largest has the same. */
+export function withoutRepeats(facts: readonly Fact[]): Fact[] {
+  const told = new Set(facts.flatMap(({ kind, subject }) => (kind === "change24h" ? [subject] : [])));
+  return facts.filter(({ kind, subject }) => kind !== "trendingChange" || !told.has(subject));
+}
+
 /** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */
 export function findCoins(words: string, names: Names): string[] {
   const text = normalizeText(words).replace(/[\p{L}\p{N}]+/gu, (word) => {

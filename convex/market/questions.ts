@@ -4,6 +4,7 @@ import { numberSources, buildCitationIndex, toSource, type CitationIndex } from 
 import { shortText } from "../figures/answers";
 import { buildFacts, type Fact } from "../figures/facts";
 import { indexNames } from "../figures/mentions";
+import { isMajor } from "../lib/money/coins";
 import { MINUTE } from "../lib/time";
 import type { StructuredQuestion } from "../providers/models/structure";
 import { findCoins } from "./facts";
@@ -126,6 +127,21 @@ export function describeKnown(
     return `${symbol} ${usd} USD${more === "" ? "" : ` (${more})`}`;
   });
   return coins.length === 0 ? null : coins.join("; ");
+}
+
+/** The coins that a question is about, and the majors beside them; all of them if it names none that is known. */
+export function chooseCoins(known: ReadonlyMap<string, Coin>, named: readonly string[]): Map<string, Coin> {
+  const isNamed = named.some((symbol) => known.has(symbol));
+  return new Map([...known].filter(([symbol]) => !isNamed || named.includes(symbol) || isMajor(symbol)));
+}
+
+/** More than a list of the 20 largest can name, because ranks move. */
+const LISTED = 25;
+
+/** The coins that a list of the largest may name. */
+export function chooseLargest(known: ReadonlyMap<string, Coin>): Map<string, Coin> {
+  const rank = ({ size }: Coin) => size?.rank ?? Infinity;
+  return new Map([...known].filter(([symbol, coin]) => rank(coin) <= LISTED || isMajor(symbol)));
 }
 
 /** The symbol that a question consists of: `$pepe`, `BTC/USDT`, `eth?`. */

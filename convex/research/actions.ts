@@ -34,7 +34,7 @@ import { writeResearchResult as write, type Written } from "./writing/writer";
 export const collect = defineWorker(
   { observationId: v.id("observations"), focus: v.string(), billTo: vBillingSubject },
   async (ctx, { observationId, job, focus, billTo }) => {
-    const { answers } = await askSources(ctx, focus, billTo, { models: listKeys(MODELS) });
+    const { answers } = await askSources(ctx, focus, billTo, { models: listKeys(MODELS), isDataPoint: true });
     const stored = { observationId, job, answers, usage: takeUsage() };
     await ctx.runMutation(internal.research.observations.storeObservation, stored);
   },
@@ -68,21 +68,25 @@ export async function researchFocus(
   billTo: BillingSubject,
 ): Promise<Written & { keepLate: () => Promise<void> }> {
   const found = { focus, at: getRoundedNow() };
-  const { observationIds, unanswered } = await ctx.runQuery(
+  const { observationIds, unanswered, standsIn } = await ctx.runQuery(
     internal.research.observations.findServingObservations,
     found,
   );
   let keepLate = async () => {};
   if (unanswered.length > 0) {
     const end = billTo === "paid" ? undefined : AbortSignal.timeout(deadlines.researchSources);
-    const { answers, late } = await askSources(ctx, focus, billTo, { models: unanswered, end });
+    const { answers, late } = await askSources(ctx, focus, billTo, {
+      models: unanswered,
+      isDataPoint: false,
+      end,
+    });
     const stored = { focus, answers, usage: takeUsage() };
     const observationId = await ctx.runMutation(
       internal.research.observations.storeOnDemandObservation,
       stored,
     );
     observationIds.push(observationId);
-    if (late !== null) keepLate = () => storeLate(ctx, observationId, late);
+    if (late !== null) keepLate = () => storeLate(ctx, { observationId, outdates: !standsIn }, late);
   }
   const written = await writeFromBrief(ctx, "Research on demand", { focus, observationIds }, billTo);
   return { ...written, keepLate };
@@ -91,14 +95,17 @@ export async function researchFocus(
 /** Stores a late answer. No caller waits for it: a failure is only logged. */
 async function storeLate(
   ctx: ActionCtx,
-  observationId: Id<"observations">,
+  to: { observationId: Id<"observations">; outdates: boolean },
   late: Promise<Said<"sentiment">>,
 ): Promise<void> {
   try {
-    const stored = { observationId, sentiment: await late, usage: takeUsage() };
+    const stored = { ...to, sentiment: await late, usage: takeUsage() };
     await ctx.runMutation(internal.research.observations.storeLateAnswer, stored);
   } catch (error) {
-    log.warn("research.late source failed", { observationId, error: getErrorMessage(error) });
+    log.warn("research.late source failed", {
+      observationId: to.observationId,
+      error: getErrorMessage(error),
+    });
   }
 }
 
@@ -122,6 +129,7 @@ const MOVERS = 8;
 /**
  * Asks the fact collectors and the models, all at the same time. None throws.
  * @param terms.models The models to ask.
+ * @param terms.isDataPoint Whether it is for a shift, whose data points have the gateway's list.
  * @param terms.end The deadline of a waiting caller: later answers count as missing. Absent: each source has its own deadline.
  * @returns The answers, and the sentiment model's if it is late.
  */
@@ -129,7 +137,11 @@ async function askSources(
   ctx: ActionCtx,
   focus: string,
   billTo: BillingSubject,
-  { models, end }: { models: readonly Model[]; end?: AbortSignal | undefined },
+  {
+    models,
+    isDataPoint,
+    end,
+  }: { models: readonly Model[]; isDataPoint: boolean; end?: AbortSignal | undefined },
 ): Promise<{ answers: Answers; late: Promise<Said<"sentiment">> | null }> {
   const missing: MissingSource[] = [];
   const ask = async <Answer extends object>(collector: string, work: Promise<Answer> | null) => {
@@ -151,7 +163,7 @@ async function askSources(
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask(
       "market",
-      askIfMissing("market", () => askMarket(ctx, focus, billTo)),
+      askIfMissing("market", () => askMarket(ctx, { focus, needsList: isDataPoint }, billTo)),
     ),
     ask("sentiment", saying),
     ask(
@@ -174,8 +186,12 @@ async function askSources(
 /** The answer of a model. */
 type Said<Model extends keyof typeof MODELS> = NonNullable<Answers[Model]>;
 
-async function askMarket(ctx: ActionCtx, focus: string, billTo: BillingSubject): Promise<Said<"market">> {
-  const { trending, top20, raw } = await askForMarket(ctx, focus, billTo);
+async function askMarket(
+  ctx: ActionCtx,
+  terms: { focus: string; needsList: boolean },
+  billTo: BillingSubject,
+): Promise<Said<"market">> {
+  const { trending, top20, raw } = await askForMarket(ctx, terms, billTo);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))

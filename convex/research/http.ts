@@ -63,7 +63,7 @@ const snapshot: MountedEndpoint = defineEndpoint({
   summary:
     "On-demand research snapshot, on a token or the whole market, cached for 15 minutes, for 2 if a source was missing.",
   description:
-    "The first call on a focus collects facts, asks three models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
+    "The first call on a focus collects facts, asks models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     not_found: UNKNOWN,

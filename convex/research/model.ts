@@ -49,12 +49,18 @@ export function nextReportDueAt(last: ReportKind, startedAt: number): number | u
 /** How long an observation is shared by all shifts and reports of its focus. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 
-/** How long a model's answer is reused by on-demand reports. Sentiment is the slowest and most expensive one. */
+/**
+ * How long a model's answer is reused by on-demand reports. Sentiment, of the last day's posts, is the slowest and most
+ * expensive one: as long as a shift waits for its next.
+ */
 export const SERVES_MS: Record<keyof typeof MODELS, number> = {
   market: SHARED_FOR_MS,
-  sentiment: 15 * MINUTE,
+  sentiment: 30 * MINUTE,
   onchain: SHARED_FOR_MS,
 };
+
+/** How long sentiment stands in for an answer that is on its way. */
+export const STANDS_IN_MS = HOUR;
 
 /** The reason for a missing source whose answer may still arrive. */
 export const LATE_SOURCE = "It did not come in time";

@@ -12,7 +12,7 @@ import { outdate } from "../platform/cache";
 import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
-import { toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS } from "./model";
+import { toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS, STANDS_IN_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
 /** Observations: which shifts and reports share one, and its result. `research/actions` collects. */
@@ -59,34 +59,45 @@ async function findLatestObservation(ctx: QueryCtx, focus: string): Promise<Doc<
   return queryBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
+/** Whether a shift may share it: an observation on demand may lack the gateway's list. */
 const isRecent = (row: Doc<"observations"> | null): boolean =>
-  row !== null && Date.now() - row.at <= SHARED_FOR_MS;
+  row !== null && Date.now() - row.at <= SHARED_FOR_MS && row.market?.marketDataRaw !== "";
 
 /** More observations of a focus than are made while one of its answers serves. */
 const MOST_SERVING = 16;
 
 /**
  * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And the
- * models without such an answer, except a late one that may still answer.
+ * models to ask: those without such an answer, except a late one that may still answer. Older sentiment stands in for the
+ * one that is asked.
  */
 export const findServingObservations = internalQuery({
   args: { focus: v.string(), at: v.number() },
-  returns: v.object({ observationIds: v.array(v.id("observations")), unanswered: v.array(vModel) }),
+  returns: v.object({
+    observationIds: v.array(v.id("observations")),
+    unanswered: v.array(vModel),
+    standsIn: v.boolean(),
+  }),
   handler: async (ctx, { focus, at }) => {
     const rows = await queryBy(ctx.db.query("observations"), "focus", focus).order("desc").take(MOST_SERVING);
-    const serves = (row: Doc<"observations">, model: Model) =>
-      row[model] !== undefined && at - row.at <= SERVES_MS[model];
+    const findWithin = (model: Model, ms: number) =>
+      rows.find((row) => row[model] !== undefined && at - row.at <= ms);
     const isAwaited = (row: Doc<"observations">, model: Model) =>
       at - row.at <= deadlines.sentiment &&
       row.missing.some((one) => one.collector === model && one.reason === LATE_SOURCE);
     const models = listKeys(MODELS);
-    const found = models.flatMap((model) => rows.find((row) => serves(row, model)) ?? []);
+    const older = findWithin("sentiment", STANDS_IN_MS);
+    const found = [...models.map((model) => findWithin(model, SERVES_MS[model])), older];
     return {
       observationIds: rows
         .filter((row) => found.includes(row))
         .map(({ _id }) => _id)
         .reverse(),
-      unanswered: models.filter((model) => !rows.some((row) => serves(row, model) || isAwaited(row, model))),
+      unanswered: models.filter(
+        (model) =>
+          findWithin(model, SERVES_MS[model]) === undefined && !rows.some((row) => isAwaited(row, model)),
+      ),
+      standsIn: older !== undefined,
     };
   },
 });
@@ -119,16 +130,24 @@ async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers
   await ctx.scheduler.runAfter(0, internal.research.shifts.checkShiftsNow, {});
 }
 
-/** Adds a model's answer that came after its report was written, for the next report. */
+/**
+ * Adds a model's answer that came after its report was written, for the next report.
+ * @param outdates Whether the report had none, so that it is written again for whoever asks next.
+ */
 export const storeLateAnswer = defineMutation(
-  { observationId: v.id("observations"), sentiment: vSentimentOutput, usage: vProviderUsage },
-  async (ctx, { observationId, sentiment, usage }) => {
+  {
+    observationId: v.id("observations"),
+    sentiment: vSentimentOutput,
+    outdates: v.boolean(),
+    usage: vProviderUsage,
+  },
+  async (ctx, { observationId, sentiment, outdates, usage }) => {
     await flushUsage(ctx, usage);
     const row = await ctx.db.get("observations", observationId);
     if (row === null) return;
     const missing = row.missing.filter(({ collector }) => collector !== "sentiment");
     await ctx.db.patch("observations", observationId, { sentiment, missing });
-    await outdate(ctx, toResearchKey(row.focus));
+    if (outdates) await outdate(ctx, toResearchKey(row.focus));
   },
 );
 

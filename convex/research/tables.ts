@@ -26,7 +26,7 @@ const vMarketOutput = v.object({
   movers: v.array(
     v.object({ symbol: v.string(), price: v.number(), change24h: v.number(), source: vRowSource }),
   ),
-  /** The gateway's answer. */
+  /** The gateway's answer; "" on demand if the sources had no gap. */
   marketDataRaw: v.string(),
 });
 

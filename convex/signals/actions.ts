@@ -159,8 +159,9 @@ async function review(
   billTo: BillingSubject,
 ): Promise<{ review: string; model: string }> {
   const totals = computeTotals(reviewed.flatMap(({ one }) => one ?? []));
-  const ledger = buildReviewIndex(reviewed, totals, Date.now());
-  const question = buildReviewQuestion(occasion, ledger);
+  const now = Date.now();
+  const ledger = buildReviewIndex(reviewed, totals, now);
+  const question = buildReviewQuestion(occasion, ledger, now);
   const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
   const { value, model } = await completeStructured(ctx, question, options);
   return { review: resolveReview(value.review, ledger, totals), model };

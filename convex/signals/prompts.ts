@@ -2,15 +2,14 @@ import * as z from "zod";
 import { shortLine, positiveUsd, usdOrNull } from "../figures/answers";
 import { buildFacts, type Fact } from "../figures/facts";
 import {
-  formatCitable,
   numberSources,
   buildCitationIndex,
   nameModelSource,
-  PLACEHOLDER_RULES,
   toSource,
   toStatementSource,
   type CitationIndex,
 } from "../figures/citations";
+import { describeSources, PLACEHOLDER_RULES } from "../figures/evidence";
 import { describeLeftovers, resolveFigures } from "../figures/placeholders";
 import { indexNames } from "../figures/mentions";
 import { getSourceName } from "../figures/publicSources";
@@ -184,15 +183,14 @@ const REVIEW = { isBare: true, refused: PROMISES } as const;
 
 const reviewShape = z.object({ review: shortLine(1_200).describe("two to five sentences") });
 
-/** @param ledger The citable facts, by number. */
-export function buildReviewQuestion(occasion: string, ledger: CitationIndex) {
-  const facts = [...ledger.facts.values()].map(formatCitable).join("\n");
+/** @param ledger The citable facts, by number. @param now Epoch ms. */
+export function buildReviewQuestion(occasion: string, ledger: CitationIndex, now: number) {
   return {
     name: "signal_review",
     system:
       "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
       `the method. A few trades prove nothing. You promise nothing. ${PLACEHOLDER_RULES}`,
-    user: `${occasion}\n\nFacts:\n${facts}`,
+    user: `${occasion}\n\nFacts:\n${describeSources([...ledger.facts.values()], now)}`,
     maxTokens: 1_000,
     shape: reviewShape,
     demands: ({ review }) => describeLeftovers(resolveFigures(review, ledger, REVIEW).leftovers),

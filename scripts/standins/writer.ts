@@ -13,7 +13,8 @@ type Message = { role: string; content: string };
 
 /** A task as the writer has understood it. */
 type Task = {
-  prompt: string;
+  /** The question, without the data of its prompt. */
+  question: string;
   facts: Fact[];
   coins: Coin[];
   /** The coins that the question names, in its order. */
@@ -42,7 +43,7 @@ const HALF_HOUR = 30 * 60_000;
 /** @param given The schema sent with the prompt; without it, the writer keeps to one in the system's message. */
 export function answerTo(messages: readonly Message[], given: unknown, scene: Scene): string {
   const system = messages.find(({ role }) => role === "system")?.content ?? "";
-  const form = system.split("\n").find((line) => /^\{.*"additionalProperties":false\}$/.test(line));
+  const form = system.split("\n").find((line) => /^\{"type":"object".*\}$/.test(line));
   const schema = given ?? (form === undefined ? undefined : parseJson(form));
   const ofUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   // In a structured conversation, corrections follow the task.
@@ -70,7 +71,7 @@ function parseTask(prompt: string, whole: string, scene: Scene): Task {
   const givens = about.map(parseGiven);
   const topic = givens[0] ?? parseGiven(market.coin("BTC"));
   const chance = random(seed, "writer", topic.symbol, Math.floor(now() / HALF_HOUR));
-  return { prompt, facts: parseFacts(whole), coins, named: givens, topic, scene, chance };
+  return { question, facts: parseFacts(whole), coins, named: givens, topic, scene, chance };
 }
 
 /** English words, which name a coin only in capitals. */
@@ -100,15 +101,22 @@ type Fact = {
   isModels: boolean;
 };
 
-/** The numbered facts of a prompt, as a model has to cite them. */
+/** The numbered facts of a prompt, as a model has to cite them: lines, and rows of tables, below their source. */
 function parseFacts(prompt: string): Fact[] {
-  const lines = prompt.matchAll(/^ *f(\d+) (.+?)(?:: (.*))? \(([^()]+), \d{4}-\d\d-\d\dT\d\d:\d\dZ\)$/gm);
-  return Array.from(lines, ([, id, about = "", figure = "", source = ""]) => ({
-    slot: `{f${id}}`,
-    about: about.replace("24 hours", "the day"),
-    isFigure: /^[+−]?\$?\d/.test(figure),
-    isModels: source.includes("language model"),
-  }));
+  let isModels = false;
+  let kinds: string[] = [];
+  return prompt.split("\n").flatMap((line): Fact[] => {
+    const [first = "", ...cells] = line.split(" | ");
+    if (line.startsWith("# ")) isModels = line.includes("language model");
+    if (first === "subject") kinds = cells;
+    const [, id, about = ""] = /^f(\d+) (.+?)(?:: .*)?$/.exec(line) ?? [];
+    if (id !== undefined) return [{ slot: `{f${id}}`, about, isFigure: false, isModels }];
+    return cells.flatMap((cell, at) => {
+      const [, number] = /^f(\d+) /.exec(cell) ?? [];
+      const about = `${first} ${kinds[at]?.replace("24 hours", "the day") ?? ""}`;
+      return number === undefined ? [] : [{ slot: `{f${number}}`, about, isFigure: true, isModels }];
+    });
+  });
 }
 
 /** A part of a schema: its type, and whether it may be `null`. */
@@ -154,7 +162,7 @@ function isLeftOut(
 }
 
 /** A wish in English for an alert on a price, in one line; `null` for any other. */
-function findWish({ prompt, named }: Task): string | null {
+function findWish({ question: prompt, named }: Task): string | null {
   const [, digits, thousands] = /\$?(\d[\d,]*(?:\.\d+)?)(k\b)?/i.exec(prompt) ?? [];
   const [side] = /below|under|drops|falls|above|over|rises|hits|reaches/i.exec(prompt) ?? [];
   if (named[0] === undefined || digits === undefined || side === undefined) return null;
@@ -293,7 +301,7 @@ const REMARKS = [
 
 /** An answer without a shape. */
 function prose(task: Task): string {
-  const question = task.prompt.replace(/\s+/g, " ").trim();
+  const question = task.question.replace(/\s+/g, " ").trim();
   const quoted = question.length > 120 ? `${question.slice(0, 119)}…` : question;
   const majors = ["BTC", "ETH"].map((symbol) => task.scene.market.coin(symbol));
   const coins = task.named.length === 0 ? majors : task.named;

@@ -17,7 +17,11 @@ function lastConversation(app: App) {
   const chats = app.standins.sent("llm").filter(({ schema }) => schema === undefined);
   return completionBody.parse(chats.at(-1)?.body).messages;
 }
-const lastPrompt = (app: App) => lastConversation(app)[0]?.content ?? "";
+/** Rules, and at the end facts and question. */
+const lastPrompt = (app: App) => {
+  const [rules, ...turns] = lastConversation(app);
+  return `${rules?.content}\n${turns.at(-1)?.content}`;
+};
 const ask = (app: App, question: string, more: object = {}) => app.post("/mcp/chat", { question, ...more });
 
 describe("POST /mcp/chat", () => {
@@ -42,9 +46,9 @@ describe("POST /mcp/chat", () => {
       },
     ]);
     expect(lastPrompt(app)).toMatch(
-      /crypto assistant[^]*\nf1 BTC price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)[^]*\nf\d+ DOGE price: \$[\d.]+ \(CoinGecko, 2026-01-05T09:00Z\)\n/,
+      /crypto assistant[^]*\n# CoinGecko, 09:00Z\nsubject \| price \|[^]*\nBTC \| f1 \$[\d,.]+ \|[^]*\nDOGE \| f\d+ \$[\d.]+ \|[^]*\n\nQuestion: How is DOGE\?$/,
     );
-    expect(lastConversation(app)[1]).toEqual({ role: "user", content: "How is DOGE?" });
+    expect(lastConversation(app).map(({ role }) => role)).toEqual(["system", "user"]);
   });
 
   test("marks each figure that no fact has", async ({ app }) => {
@@ -67,7 +71,7 @@ describe("POST /mcp/chat", () => {
       prompts.add(lastPrompt(app).split("\n")[0]);
     }
     expect(prompts.size).toBe(3);
-    expect(lastPrompt(app)).toMatch(/^f\d+ Market headline: “.+” \(\S+, 2026-01-05T/m);
+    expect(lastPrompt(app)).toMatch(/^# \S+\.com?, \d\d:\d\dZ\nf\d+ Market headline: “.+”$/m);
     expect(app.standins.sent("coindesk")).toHaveLength(1);
     for (const agentId of ["nobody", "toString", "__proto__"]) {
       const { status, body } = await ask(app, "hello", { agentId });
@@ -87,10 +91,9 @@ describe("POST /mcp/chat", () => {
     });
     const few = ["first", "x".repeat(14_000), "y".repeat(14_000), "last"];
     await ask(app, "and now?", { messages: few.map((content, index) => turn(index, content)) });
-    expect(lastConversation(app).map(({ content }) => content[0])).toEqual([
-      expect.any(String),
-      ...["y", "l", "a"],
-    ]);
+    const contents = lastConversation(app).map(({ content }) => content);
+    expect(contents.slice(1, -1).map((content) => content[0])).toEqual(["y", "l"]);
+    expect(contents.at(-1)).toMatch(/\nQuestion: and now\?$/);
     const many = Array.from({ length: 300 }, (_, index) => turn(index, `turn ${index} ${"x".repeat(200)}`));
     expect((await ask(app, "and now?", { messages: many })).status).toBe(200);
     const turns = lastConversation(app).slice(1, -1);
@@ -138,7 +141,7 @@ describe("POST /mcp/chat", () => {
     await ask(app, "Was gibt es Neues?");
     expect(lastPrompt(app)).toMatch(/BTC BUY at \$100, targets \$\d+ and \$\d+/);
     expect(lastPrompt(app)).toMatch(/ETH cex_inflow, \$5000000.*not verified on chain/);
-    expect(lastPrompt(app)).toContain("Answer in the language of the user's last message");
+    expect(lastPrompt(app)).toContain("Answer in the language of the question");
   });
 
   test("answers a request for a key itself, without any model", async ({ app }) => {

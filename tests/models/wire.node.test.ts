@@ -45,7 +45,11 @@ async function questions(
     }),
   );
   await use(
-    buildReviewQuestion("Review of the day 2026-01-05 (UTC).", buildReviewIndex([], computeTotals([]), AT)),
+    buildReviewQuestion(
+      "Review of the day 2026-01-05 (UTC).",
+      buildReviewIndex([], computeTotals([]), AT),
+      AT,
+    ),
   );
 }
 

@@ -59,6 +59,7 @@ const NOTHING = {
   observations: [],
   whales: [],
   moves: [],
+  cycles: 1,
   at: START,
 };
 
@@ -66,12 +67,16 @@ describe("what a report is written from", () => {
   test("is numbered facts with their sources; what only models say is called so", async ({ app }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
-    expect(asked).toMatch(/^f1 ETH price: \$[\d,.]+ \(CoinGecko, 2026-01-05T09:00Z\)$/m);
-    expect(asked).toMatch(/^f\d+ BTC perpetual funding rate per hour: .* \(Hyperliquid, /m);
-    expect(asked).toMatch(/^f\d+ ETH headline: “.*” \((?:coindesk|cointelegraph|decrypt)\.com?, /m);
+    expect(asked).toMatch(/^# CoinGecko, 09:00Z\nsubject \| price \|.*\nETH \| f1 \$[\d,.]+ \|/m);
+    expect(asked).toMatch(
+      /^# Hyperliquid, .*\nsubject \| perpetual funding rate per hour \|.*\n.*\nBTC \| f\d+ /m,
+    );
+    expect(asked).toMatch(/^# (?:coindesk|cointelegraph|decrypt)\.com?, .*\nf\d+ ETH headline: “.*”$/m);
     const [observed = "", told = ""] = asked.split("Said by language models and observed by nobody");
     expect(observed).not.toContain("unverified");
-    expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
+    expect(told).toMatch(
+      /^# social sentiment, said by a language model, unverified[^#]*\nf\d+ Social sentiment: /m,
+    );
   });
 
   test("has what whales moved on Base as measured facts", () => {
@@ -91,8 +96,8 @@ describe("what a report is written from", () => {
       },
     };
     const brief = buildBrief("ETH", { ...NOTHING, whales: [whale] });
-    expect(describeBrief(brief)).toMatch(
-      /observed by this service:\nf1 ETH on Base: 1,200 ETH moved to an exchange\. \(Base, measured by this service, /,
+    expect(describeBrief(brief, START)).toMatch(
+      /observed by this service:\n# Base, measured by this service, 09:00Z\nf1 ETH on Base: 1,200 ETH moved to an exchange\.$/m,
     );
   });
 

@@ -21,7 +21,7 @@ const writes = (app: App, result: object) =>
   app.standins.fail("llm", { mode: "reply", content: JSON.stringify(result), schema: "research_result" });
 
 describe("POST /mcp/research", () => {
-  test("answers from facts and three live models, the same to everybody who asks at once", async ({
+  test("answers from facts and the models that have something to add, the same to everybody who asks at once", async ({
     app,
   }) => {
     const ask = () => app.post("/mcp/research", { token: "eth" });
@@ -52,7 +52,12 @@ describe("POST /mcp/research", () => {
       ]),
       missing: [{ collector: "base", subject: "", reason: "The chain RPC could not be reached" }],
     });
-    expect([app.standins.sent("llm").length, app.standins.sent("sentiment").length]).toEqual([3, 1]);
+    // The sources cover the market: the gateway's list is not asked.
+    expect(app.standins.sent("llm").map(({ schema }) => schema)).toEqual([
+      "onchain_signals",
+      "research_result",
+    ]);
+    expect(app.standins.sent("sentiment")).toHaveLength(1);
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
   });
 
@@ -83,6 +88,25 @@ describe("POST /mcp/research", () => {
     expect(app.standins.sent("sentiment")).toHaveLength(1);
     const spent = (await app.rows("spending")).map(({ of }) => of);
     expect(spent).toContain("sentiment");
+  });
+
+  test("two hours of a focus have sentiment in all reports but the first, asked every half hour, and four writings an hour", async ({
+    app,
+  }) => {
+    app.standins.fail("sentiment", { mode: "slow", ms: 45_000 });
+    const lacking: number[] = [];
+    for (let minute = 0; minute < 120; minute += 3) {
+      if ((await missingIn(app)).length > 0) lacking.push(minute);
+      await app.pass(3 * MINUTE, { cronsRun: false });
+    }
+    expect(lacking).toEqual([0]);
+    const asked = app.standins.sent("sentiment").length;
+    expect([asked, writings(app).length]).toEqual([4, 9]);
+    // Each is booked.
+    const spent = (await app.rows("spending")).flatMap(({ of, micros }) =>
+      of === "sentiment" ? [micros] : [],
+    );
+    expect(Math.round(spent.reduce((sum, one) => sum + one, 0) / 22_000)).toBe(asked);
   });
 
   test("a late answer that fails leaves the result as it is", async ({ app }) => {

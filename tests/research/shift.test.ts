@@ -132,7 +132,7 @@ test("a shift on a token walks its 8 hours", async ({ app }) => {
     });
   expect(interim.recentReports).toMatchObject([{ summary: await ledBy(app, "SOL") }]);
   expect(JSON.stringify(asked(app, "research_result")[0]?.body)).toMatch(
-    /f1 SOL price since the shift began: [+−][\d.]+\s%.*f2 \w+ price when the shift began: \$[\d,.]+ \(\w+, 2026-01-05T09:00Z\)/,
+    /SOL \| f1 [+-][\d.]+% \|.*# \w+, 09:00Z\\nsubject \| price when the shift began\\nSOL \| f2 \$/,
   );
 
   await later(app, 132 * MINUTE);

@@ -3,7 +3,6 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery } from "../../_generated/server";
 import { buildFacts, vFact, type Fact } from "../../figures/facts";
 import {
-  formatCitable,
   numberSources,
   isModels,
   nameModelSource,
@@ -12,23 +11,25 @@ import {
   vSource,
   type UnnumberedSource,
 } from "../../figures/citations";
+import { describeSources } from "../../figures/evidence";
 import { MAJORS } from "../../lib/money/coins";
 import { SOURCE_NAMES } from "../../figures/publicSources";
 import { listKeys } from "../../lib/objects";
 import { HOUR, MINUTE } from "../../lib/time";
-import { LISTS, getFactsAt } from "../../market/facts";
+import { LISTS, getFactsAt, withoutRepeats } from "../../market/facts";
 import type { CollectionRequest } from "../../market/tables";
 import { listLatestAlerts } from "../../whales/model";
 import { describeMissing, SHARED_FOR_MS } from "../model";
-import { MODELS, vMissingSource, type MissingSource } from "../tables";
+import { MODELS, vMissingSource, type MissingSource, type Model } from "../tables";
 
 /** The brief of a report: numbered facts, statements of models, and missing sources, read in one transaction. */
 
 /** Older facts and answers say nothing about the present. */
 const GOOD_MS = 2 * HOUR;
 
-/** How many of the models' latest answers a report gets, and how many coins, headlines and movements. */
+/** How many of each model's latest answers a shift's report gets; another one gets the latest. */
 const LAST_CYCLES = 2;
+/** How many coins, headlines and movements a report gets. */
 const SEARCHED = 8;
 const PERSISTENT = 10;
 const HEADLINES = 6;
@@ -96,6 +97,7 @@ export const readBrief = internalQuery({
       whales: await listLatestAlerts(ctx, at - WHALES_WITHIN_MS),
       moves:
         startedAt === undefined ? [] : computeMoves(focus, (await getFactsAt(ctx, begun)).facts, now.facts),
+      cycles: startedAt === undefined ? 1 : LAST_CYCLES,
       at,
     });
   },
@@ -111,12 +113,15 @@ type Read = {
     "token" | "description" | "amount" | "detectedAt" | "txHash" | "movement"
   >[];
   moves: readonly UnnumberedSource[];
+  /** How many of each model's latest answers. */
+  cycles: number;
   at: number;
 };
 
 /** Pure. */
 export function buildBrief(focus: string, read: Read): Brief {
-  const { facts, absent, observations, moves, whales, at } = read;
+  const { absent, observations, moves, cycles, whales, at } = read;
+  const facts = withoutRepeats(read.facts);
   const recent = observations.filter((one) => at - one.at < GOOD_MS);
   const figures = (subject: string) =>
     facts.filter((fact) => fact.subject === subject && typeof fact.value === "number");
@@ -136,7 +141,7 @@ export function buildBrief(focus: string, read: Read): Brief {
       ...Array.from(chosen, (fact) => toSource(fact)),
       ...listWhaleSources(whales, focus),
       ...listPersistentSources(observations),
-      ...recent.slice(-LAST_CYCLES).flatMap(listModelSources),
+      ...listModelSources(recent, cycles),
     ]),
     named: [...subjects.values()],
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
@@ -191,27 +196,39 @@ function listPersistentSources(observations: Read["observations"]): UnnumberedSo
 }
 
 /** Statements of models are sources with the model's name, which a citation leads to. */
-function listModelSources({ at: observedAt, sentiment, onchain }: Doc<"observations">): UnnumberedSource[] {
-  const sources: UnnumberedSource[] = [];
-  if (sentiment !== undefined) {
-    const { overall, tokens, degraded, citations } = sentiment;
-    const name = nameModelSource(`social sentiment${degraded ? ", made without a live search" : ""}`);
-    const by = { observedAt, name, url: citations[0] ?? null };
-    sources.push(toStatementSource({ ...by, says: `Social sentiment: ${overall}`, words: overall }));
-    for (const { token: subject, sentiment: mood, narrative: words, buzz } of tokens) {
-      sources.push(toStatementSource({ ...by, says: `${subject} sentiment: ${mood}. ${words}`, words }));
+function listModelSources(observations: Read["observations"], cycles: number): UnnumberedSource[] {
+  const answered = (model: Model) => observations.filter((one) => one[model] !== undefined).slice(-cycles);
+  return [
+    ...answered("sentiment").flatMap(listSentimentSources),
+    ...answered("onchain").flatMap(listOnchainSources),
+  ];
+}
+
+function listSentimentSources({ at: observedAt, sentiment }: Doc<"observations">): UnnumberedSource[] {
+  if (sentiment === undefined) return [];
+  const { overall, tokens, degraded, citations } = sentiment;
+  const name = nameModelSource(`social sentiment${degraded ? ", made without a live search" : ""}`);
+  const by = { observedAt, name, url: citations[0] ?? null };
+  return [
+    toStatementSource({ ...by, says: `Social sentiment: ${overall}`, words: overall }),
+    ...tokens.flatMap(({ token: subject, sentiment: mood, narrative: words, buzz }) => {
       const facts = buildFacts({ subject, observedAt, source: name, url: by.url ?? "" }, { buzz });
-      sources.push(...facts.map((fact) => toSource(fact)));
-    }
-  }
-  if (onchain !== undefined) {
-    const { summary, signals } = onchain;
-    const by = { observedAt, name: nameModelSource("on-chain signals") };
-    sources.push(toStatementSource({ ...by, says: `On-chain signals: ${summary}`, words: summary }));
-    for (const { token, kind, direction, detail: words } of signals)
-      sources.push(toStatementSource({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }));
-  }
-  return sources;
+      const says = `${subject} sentiment: ${mood}. ${words}`;
+      return [toStatementSource({ ...by, says, words }), ...facts.map((fact) => toSource(fact))];
+    }),
+  ];
+}
+
+function listOnchainSources({ at: observedAt, onchain }: Doc<"observations">): UnnumberedSource[] {
+  if (onchain === undefined) return [];
+  const { summary, signals } = onchain;
+  const by = { observedAt, name: nameModelSource("on-chain signals") };
+  return [
+    toStatementSource({ ...by, says: `On-chain signals: ${summary}`, words: summary }),
+    ...signals.map(({ token, kind, direction, detail: words }) =>
+      toStatementSource({ ...by, says: `${token} ${kind}, ${direction}: ${words}`, words }),
+    ),
+  ];
 }
 
 /** The missing sources, each once, with the reason. */
@@ -250,15 +267,19 @@ function computeMoves(focus: string, before: readonly Fact[], now: readonly Fact
   return [];
 }
 
-/** The brief as the writer reads it. */
-export function describeBrief({ sources, missing }: Brief): string {
+/** The brief as the writer reads it. @param now Epoch ms. */
+export function describeBrief({ sources, missing }: Brief, now: number): string {
   const observed = sources.filter((source) => !isModels(source));
   const statements = sources.filter(isModels);
   return [
     "Facts, observed by this service:",
-    ...(observed.length === 0 ? ["none could be collected"] : observed.map(formatCitable)),
-    ...(statements.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
-    ...statements.map(formatCitable),
+    observed.length === 0 ? "none could be collected" : describeSources(observed, now),
+    ...(statements.length === 0
+      ? []
+      : [
+          "Said by language models and observed by nobody; call it reported:",
+          describeSources(statements, now),
+        ]),
     ...missing.map((one) => `Missing: ${describeMissing(one)}: ${one.reason}`),
   ].join("\n");
 }

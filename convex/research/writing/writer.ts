@@ -40,8 +40,9 @@ export async function writeResearchResult(
   billTo: BillingSubject,
 ): Promise<Written> {
   const { focus, sources, named } = brief;
-  const ledger = buildCitationIndex(sources, Date.now(), { names: indexNames(named), focus });
-  const task = { occasion, focus, nowIso: toIso(Date.now()), evidence: describeBrief(brief) };
+  const now = Date.now();
+  const ledger = buildCitationIndex(sources, now, { names: indexNames(named), focus });
+  const task = { occasion, focus, nowIso: toIso(now), evidence: describeBrief(brief, now) };
   const question = buildSynthesisQuestion(task, (value) => {
     const { result, leftovers } = resolveResult(value, ledger, brief);
     const summary = resolveFigures(value.shortSummary, ledger, { isBare: true }).text;
