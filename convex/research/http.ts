@@ -22,7 +22,7 @@ import { toBillingSubject } from "../platform/limits/callers";
 import { readThrough } from "../platform/cache";
 import { toIso, MINUTE } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
-import { toResearchKey, LATE_SOURCE, parseResult } from "./model";
+import { toResearchKey, isSettled, parseResult } from "./model";
 import { MODELS, type ResearchResult } from "./tables";
 import {
   reportExample,
@@ -40,14 +40,12 @@ const listing = () => import("../market/listing");
 
 /**
  * In ms: a result without a source that failed is a cache of two minutes, unless this deployment cannot ask that source.
- * A late source is no gap: when its answer comes, the result is outdated.
+ * A late source is no gap: when its answer comes, the result is outdated. Nor is one that was paid for in vain.
  */
 function cachedForMs({ missing }: ResearchResult): number {
   const isGap = missing.some(
     ({ collector, reason }) =>
-      collector in MODELS &&
-      reason !== LATE_SOURCE &&
-      (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
+      collector in MODELS && !isSettled(reason) && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
   );
   return (isGap ? 2 : 15) * MINUTE;
 }

@@ -65,6 +65,13 @@ export const STANDS_IN_MS = HOUR;
 /** The reason for a missing source whose answer may still arrive. */
 export const LATE_SOURCE = "It did not come in time";
 
+/** The beginning of the reasons for an answer that was paid for and is of no use: the next one would cost as much. */
+const PAID_IN_VAIN = "The sentiment model sent an";
+
+/** Whether asking again at once would bring nothing but costs. */
+export const isSettled = (reason: string): boolean =>
+  reason === LATE_SOURCE || reason.startsWith(PAID_IN_VAIN);
+
 /** A focus for readers: a token, or "" for the whole market. */
 export const getFocusName = (focus: string): string => (focus === "" ? "the whole market" : focus);
 

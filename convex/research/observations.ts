@@ -12,7 +12,7 @@ import { outdate } from "../platform/cache";
 import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
-import { toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS, STANDS_IN_MS } from "./model";
+import { isSettled, toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS, STANDS_IN_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
 /** Observations: which shifts and reports share one, and its result. `research/actions` collects. */
@@ -68,8 +68,8 @@ const MOST_SERVING = 16;
 
 /**
  * The observations of a focus that serve a report now, oldest first: for each model the newest one with its answer. And the
- * models to ask: those without such an answer, except a late one that may still answer. Older sentiment stands in for the
- * one that is asked.
+ * models to ask: those without such an answer, except a late one that may still answer, and one that was paid for in vain.
+ * Older sentiment stands in for the one that is asked.
  */
 export const findServingObservations = internalQuery({
   args: { focus: v.string(), at: v.number() },
@@ -83,8 +83,12 @@ export const findServingObservations = internalQuery({
     const findWithin = (model: Model, ms: number) =>
       rows.find((row) => row[model] !== undefined && at - row.at <= ms);
     const isAwaited = (row: Doc<"observations">, model: Model) =>
-      at - row.at <= deadlines.sentiment &&
-      row.missing.some((one) => one.collector === model && one.reason === LATE_SOURCE);
+      row.missing.some(
+        ({ collector, reason }) =>
+          collector === model &&
+          isSettled(reason) &&
+          at - row.at <= (reason === LATE_SOURCE ? deadlines.sentiment : SERVES_MS[model]),
+      );
     const models = listKeys(MODELS);
     const older = findWithin("sentiment", STANDS_IN_MS);
     const found = [...models.map((model) => findWithin(model, SERVES_MS[model])), older];

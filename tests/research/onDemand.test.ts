@@ -120,6 +120,18 @@ describe("POST /mcp/research", () => {
     expect(await missingIn(app)).toEqual([]);
   });
 
+  test("an answer that was paid for in vain is not asked again for half an hour", async ({ app }) => {
+    app.standins.fail("sentiment", { mode: "reply", content: "I cannot say." });
+    for (let minute = 0; minute < 60; minute += 4) {
+      expect(await missingIn(app)).toEqual([
+        ["sentiment", expect.stringContaining("sent an unusable answer")],
+      ]);
+      await app.pass(4 * MINUTE, { cronsRun: false });
+    }
+    expect(app.standins.sent("sentiment").length).toBeLessThanOrEqual(2);
+    expect(writings(app).length).toBeLessThanOrEqual(4);
+  });
+
   test("goes on without the sentiment key, and says that it is missing for the result's 15 minutes", async () => {
     const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
     expect(await missingIn(app)).toEqual([["sentiment", "SENTIMENT_API_KEY is not configured"]]);

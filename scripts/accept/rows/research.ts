@@ -264,8 +264,14 @@ async function checkSynthesisPrompt({ sent }: World): Promise<void> {
   const written = (await sent("llm")).filter(({ schema }) => schema === "research_result");
   const prompt = JSON.stringify(written.at(-1)?.body);
   matches("The prompt", prompt, /persistent trending tokens[^:]*: \S+ in \d+ of \d+,/);
-  const symbols = [...prompt.matchAll(/f\d+ (\S+) price change over 24 hours:/g)].map(([, symbol]) => symbol);
-  require(new Set(symbols).size >= 8, `The prompt has the changes of ${String([...new Set(symbols)])} alone`);
+  const symbols = new Set<string>();
+  let hasChange = false;
+  for (const line of prompt.split("\\n")) {
+    const [first = ""] = line.split(" | ");
+    if (first === "subject") hasChange = line.includes(" | price change over 24 hours");
+    else if (hasChange && / \| f\d+ /.test(line)) symbols.add(first);
+  }
+  require(symbols.size >= 8, `The prompt has the changes of ${String([...symbols])} alone`);
   for (const source of ["Social sentiment", "On-chain signals"])
     same(`cycles of ${source}`, prompt.split(`${source}: `).length - 1, 2);
 }
