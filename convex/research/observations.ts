@@ -91,7 +91,13 @@ export const findServingObservations = internalQuery({
       );
     const models = listKeys(MODELS);
     const older = findWithin("sentiment", STANDS_IN_MS);
-    const found = [...models.map((model) => findWithin(model, SERVES_MS[model])), older];
+    // The reason for an answer that is not asked stands in the row without it.
+    const found = [
+      ...models.map(
+        (model) => findWithin(model, SERVES_MS[model]) ?? rows.find((row) => isAwaited(row, model)),
+      ),
+      older,
+    ];
     return {
       observationIds: rows
         .filter((row) => found.includes(row))

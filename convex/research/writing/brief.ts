@@ -148,7 +148,11 @@ export function buildBrief(focus: string, read: Read): Brief {
     ...(moved === undefined
       ? {}
       : { lead: `${moved.fact.subject} since the shift began: {f1}, from {f2} to {f3}.` }),
-    missing: listMissing(recent, absent, observations.at(-1)?.missing ?? []),
+    missing: listMissing(
+      recent,
+      absent,
+      observations.flatMap((one) => one.missing),
+    ),
   };
 }
 
@@ -235,12 +239,12 @@ function listOnchainSources({ at: observedAt, onchain }: Doc<"observations">): U
 function listMissing(
   observations: Read["observations"],
   absent: readonly CollectionRequest[],
-  told: readonly MissingSource[],
+  told: MissingSource[],
 ): MissingSource[] {
   const silent = listKeys(MODELS).filter((source) => observations.every((one) => one[source] === undefined));
   return [...silent.map((collector) => ({ collector, subject: "" })), ...absent].map(
     ({ collector, subject }) => {
-      const reported = told.find((one) => one.collector === collector && one.subject === subject);
+      const reported = told.findLast((one) => one.collector === collector && one.subject === subject);
       return { collector, subject, reason: reported?.reason ?? "It has not come yet" };
     },
   );
