@@ -6,7 +6,7 @@ import { probeNode } from "../convex/providers/chain/node";
 import { getBotUsername } from "../convex/providers/messenger";
 import { complete } from "../convex/providers/models/gateway";
 import { requestQuote } from "../convex/providers/swap";
-import { swapAddress } from "../convex/wallets/tokens";
+import { toSwapAddress } from "../convex/wallets/tokens";
 import { command, OperatorError } from "./command";
 import {
   AT_PUSH,
@@ -85,7 +85,7 @@ const ASKED: readonly Asked[] = [
     about: "https://dashboard.0x.org · free tier, 5 requests a second · a day: nothing",
     without: "swaps answer 500",
     works: async () => {
-      const tokens = { sellToken: swapAddress("USDC"), buyToken: swapAddress("WETH") };
+      const tokens = { sellToken: toSwapAddress("USDC"), buyToken: toSwapAddress("WETH") };
       await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
       return "quotes 1 USDC";
     },

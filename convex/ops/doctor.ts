@@ -36,7 +36,7 @@ import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
 import { getServiceAddress } from "../wallets/custody/signatures";
-import { swapAddress } from "../wallets/tokens";
+import { toSwapAddress } from "../wallets/tokens";
 import { probeNode } from "../providers/chain/node";
 
 /**
@@ -171,7 +171,7 @@ const QUESTIONS: readonly Question[] = [
     needs: "SWAP_API_KEY",
     see: "Check SWAP_API_KEY and SWAP_API_URL.",
     ask: async () => {
-      const tokens = { sellToken: swapAddress("USDC"), buyToken: swapAddress("WETH") };
+      const tokens = { sellToken: toSwapAddress("USDC"), buyToken: toSwapAddress("WETH") };
       await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
       return null;
     },

@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import { formatUnits } from "../lib/money/amounts";
 import type { Paragraph } from "../messenger/format";
-import { EXPLORER, outgoing } from "../wallets/model";
+import { EXPLORER, getOutgoing } from "../wallets/model";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import type { MentionStatus } from "./tables";
 
@@ -29,7 +29,7 @@ export function buildMentionCard(
 
 function tradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
   if (request.kind !== "send" && request.kind !== "swap") return [];
-  const { token, amount } = outgoing(request);
+  const { token, amount } = getOutgoing(request);
   const given = `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
   const to = request.kind === "send" ? request.toAddress : request.toToken;
   return [[{ bold: action }, ` · ${given} → ${to}`]];

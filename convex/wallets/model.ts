@@ -89,7 +89,7 @@ export function toPublicStatus({
 }
 
 /** The token and amount that leave an order's wallet. */
-export function outgoing(request: UserRequest): { token: Symbol; amount: string } {
+export function getOutgoing(request: UserRequest): { token: Symbol; amount: string } {
   return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
 }
 
@@ -104,7 +104,7 @@ export function roundUp(wei: bigint): bigint {
 }
 
 /** A network fee in words. @param etherPrice In micro-USD; 0 without a live price. */
-export function feeWords(wei: bigint, etherPrice: bigint): string {
+export function formatFee(wei: bigint, etherPrice: bigint): string {
   const eth = `${formatUnits(wei, 18)} ETH`;
   return etherPrice === 0n ? eth : `${formatUsd(toUsd((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }

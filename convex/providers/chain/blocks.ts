@@ -90,7 +90,7 @@ function toTopic(address: string): Hex {
 type Range = { first: number; last: number };
 
 /** The token transfers in a range of blocks, in order. To be called inside `readInRanges`. */
-async function transferLogs(
+async function readTransferLogs(
   client: ChainClient,
   { first, last }: Range,
   tokens: readonly string[],
@@ -248,10 +248,12 @@ export function listIncoming<One extends { token: string; from: string; to: stri
 export function readTransfersTo(to: Address, first: number, last: number) {
   const client = createChainClient();
   return readInRanges({ first, last, span: SPAN }, async (range) => {
-    const logs = await transferLogs(client, range, [USDC], { to: [toTopic(to)] }).catch((error: unknown) => {
-      if (range.first < range.last || !isTooMuch(error)) throw error;
-      return logsOneByOne(client, range.first);
-    });
+    const logs = await readTransferLogs(client, range, [USDC], { to: [toTopic(to)] }).catch(
+      (error: unknown) => {
+        if (range.first < range.last || !isTooMuch(error)) throw error;
+        return readLogsOneByOne(client, range.first);
+      },
+    );
     // Group once, in linear time: a dollar buys a block with thousands of zero transfers.
     const ofEach = new Map<string, TransferLog[]>();
     for (const one of logs) {
@@ -270,7 +272,7 @@ const logsShape = z.object({ logs: z.array(logShape) });
  * The transfers in a block with more logs than a node returns: anybody can fill one with zero transfers. Its receipts
  * are read one by one, so that an oversized transaction hides no other.
  */
-async function logsOneByOne(client: ChainClient, number: number): Promise<TransferLog[]> {
+async function readLogsOneByOne(client: ChainClient, number: number): Promise<TransferLog[]> {
   const params: [Hex, false] = [numberToHex(number), false];
   const block = await client.request({ method: "eth_getBlockByNumber", params });
   const found: Log[] = [];
@@ -314,6 +316,8 @@ async function findLogs(
 ): Promise<TransferLog[]> {
   const topics = requested.parties.map(toTopic);
   const sides = [{ from: topics }, { to: topics }];
-  const answers = await Promise.all(sides.map((one) => transferLogs(client, range, requested.tokens, one)));
+  const answers = await Promise.all(
+    sides.map((one) => readTransferLogs(client, range, requested.tokens, one)),
+  );
   return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
 }

@@ -31,12 +31,12 @@ export async function probeNode(url: string): Promise<string> {
   const head = await post(buildCall("eth_blockNumber"), z.object({ result: z.string().transform(Number) }));
   if (head === null) return "the node was not reached";
   const hex = (block: number) => `0x${Math.max(0, block).toString(16)}`;
-  const range = await largest(RANGES, (blocks) => {
+  const range = await findLargest(RANGES, (blocks) => {
     const range = { fromBlock: hex(head.result - blocks + 1), toBlock: hex(head.result) };
     const filter = { address: USDC, topics: [TRANSFER, null, NOBODY], ...range };
     return post(buildCall("eth_getLogs", [filter]), answer);
   });
-  const batch = await largest(BATCHES, (size) => {
+  const batch = await findLargest(BATCHES, (size) => {
     const questions = Array.from({ length: size }, (_, id) => ({ ...buildCall("eth_chainId"), id }));
     return post(questions, z.array(answer).length(size));
   });
@@ -46,7 +46,10 @@ export async function probeNode(url: string): Promise<string> {
 }
 
 /** The first accepted size of a descending list, in words ("fewer than 10" and the like). */
-async function largest(sizes: readonly number[], ask: (size: number) => Promise<unknown>): Promise<string> {
+async function findLargest(
+  sizes: readonly number[],
+  ask: (size: number) => Promise<unknown>,
+): Promise<string> {
   for (const size of sizes)
     if ((await ask(size)) !== null) return size === sizes[0] ? `${size} or more` : String(size);
   return `fewer than ${sizes.at(-1)}`;

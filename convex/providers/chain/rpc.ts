@@ -198,7 +198,7 @@ const KNOWN = parseAbi([
 export type Revert = {
   /** The contract's or the node's own text: for recognising known errors, never for display. */
   reason: string;
-  /** For display: the result of `revertName`, or one of the usual messages of nodes. */
+  /** For display: the result of `describeRevert`, or one of the usual messages of nodes. */
   name: string;
 };
 
@@ -211,8 +211,8 @@ export function findRevert(error: unknown): Revert | null {
   const { code, details, data } = findRefusal(error) ?? findCause(error, RawContractError) ?? {};
   const [word] = REVERTED.exec(details ?? "") ?? [];
   if (code !== 3 && word === undefined) return null;
-  const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
-  const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
+  const plain = word === undefined || /^revert$/i.test(word) ? describeRevert("0x") : word.toLowerCase();
+  const name = isHex(data) && data.length % 2 === 0 ? describeRevert(data) : plain;
   return { reason: details ?? "", name: findKnownMeaning(data, details ?? "") ?? name };
 }
 
@@ -246,7 +246,7 @@ function findKnownMeaning(data: unknown, details: string): string | null {
  * `… with TooMuchSlippage`; `… with Error` for a contract's text; the selector of an unknown error. A contract's own
  * text is never passed on: its author could address the user's assistant with it (prompt injection).
  */
-function revertName(data: Hex): string {
+function describeRevert(data: Hex): string {
   if (data === "0x") return "execution reverted";
   try {
     return `execution reverted with ${decodeErrorResult({ abi: KNOWN, data }).errorName}`;

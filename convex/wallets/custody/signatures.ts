@@ -79,7 +79,7 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
 async function openKey(ctx: ActionCtx, { order: { _id: orderId, walletId }, isEmpty }: Under): Promise<Hex> {
   const account = parseServiceWalletId(walletId);
   if (account !== null) {
-    if (canSign(walletId)) return serviceKey(account.role);
+    if (canSign(walletId)) return getServiceKey(account.role);
     throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   }
   const envelope = await ctx.runQuery(internal.wallets.custody.wallets.getSealedKey, {
@@ -103,7 +103,7 @@ const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY"
 >;
 
 /** @throws AppError `not_configured` without a usable key; no message contains its value. */
-function serviceKey(role: ServiceRole): Hex {
+function getServiceKey(role: ServiceRole): Hex {
   const key = getRequired(KEYS[role]);
   try {
     if (isHex(key) && privateKeyToAccount(key)) return key;
@@ -115,5 +115,5 @@ function serviceKey(role: ServiceRole): Hex {
 
 /** The checksummed address that pays the gas; `null` without a key. */
 export function getServiceAddress(role: ServiceRole): Address | null {
-  return getOptional(KEYS[role]) === undefined ? null : privateKeyToAccount(serviceKey(role)).address;
+  return getOptional(KEYS[role]) === undefined ? null : privateKeyToAccount(getServiceKey(role)).address;
 }

@@ -4,7 +4,7 @@ import { formatUnits, toUsd } from "../../lib/money/amounts";
 import { formatUsd } from "../../lib/text/numbers";
 import { REPLAYED } from "../../platform/http/input";
 import { weakId } from "../inputs";
-import { EXPLORER, feeWords, formatTokenAmount, NOT_SENT, roundUp, toPublicStatus } from "../model";
+import { EXPLORER, formatFee, formatTokenAmount, NOT_SENT, roundUp, toPublicStatus } from "../model";
 import type { UserRequest } from "../tables";
 import { getCallersKey, type Order } from "./model";
 import type { Rehearsal } from "./rehearsal";
@@ -130,7 +130,7 @@ function summarize(
   missing: string | undefined,
 ): string {
   const worth = value === undefined ? "" : ` (${formatUsd(toUsd(BigInt(value)))} USD)`;
-  const fee = (wei: bigint) => feeWords(roundUp(wei), BigInt(etherPrice));
+  const fee = (wei: bigint) => formatFee(roundUp(wei), BigInt(etherPrice));
   const fees =
     quote === null
       ? "its network fees are not known"

@@ -12,7 +12,7 @@ import {
   type Preparation,
   type Transaction,
 } from "../../providers/chain/preparation";
-import { requireHex, feeWords, requireStoredAddress, roundUp } from "../model";
+import { requireHex, formatFee, requireStoredAddress, roundUp } from "../model";
 import type { OrderRequest, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { Order } from "./model";
@@ -58,7 +58,7 @@ export function computeGasLimit(estimated: bigint): bigint {
 }
 
 /** The call of a send. */
-export function transfer({ token, toAddress, amount }: Send): Transaction {
+export function buildTransfer({ token, toAddress, amount }: Send): Transaction {
   const to = requireStoredAddress(toAddress);
   const { address } = WALLET_TOKENS[token];
   if (address === null) return { to, data: "0x", value: BigInt(amount) };
@@ -160,14 +160,14 @@ export async function requireHeld(
   const what =
     fee === undefined
       ? `Insufficient ${token}: ${format(needed)} needed`
-      : `Insufficient ETH for the network fee, at most ${feeWords(roundUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
-  const hint = await otherWalletHint(ctx, payer, token, needed).catch(() => "");
+      : `Insufficient ETH for the network fee, at most ${formatFee(roundUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
+  const hint = await describeOtherWallet(ctx, payer, token, needed).catch(() => "");
   const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing: send it to ${payer.address} on Base${hint}`;
   throw new NotKnownYet("invalid_request", message);
 }
 
 /** " The user's basic wallet holds 3 USDC: …" if that balance would be enough; otherwise "". */
-async function otherWalletHint(
+async function describeOtherWallet(
   ctx: ActionCtx,
   { userId, walletId }: PayingWallet,
   token: Symbol,

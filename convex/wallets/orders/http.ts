@@ -28,7 +28,7 @@ import {
   walletChoice,
   buildWarning,
 } from "../inputs";
-import { EXPLORER, outgoing, type WalletKind } from "../model";
+import { EXPLORER, getOutgoing, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
 import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
 
@@ -37,7 +37,7 @@ import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "
 /** These modules load viem, so the first request that needs them imports them. */
 const loadExecution = () => import("./execution");
 const loadRehearsal = () => import("./rehearsal");
-const holdings = () => import("../holdings");
+const loadHoldings = () => import("../holdings");
 
 type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
 type PayingWalletChoice = FunctionReturnType<typeof internal.wallets.orders.placing.getPayingWallet>;
@@ -118,11 +118,11 @@ async function open(
 ) {
   const { userId, request, call } = placed;
   const { estimateForApproval } = await loadRehearsal();
-  const { computeSlip, estimateValues } = await holdings();
+  const { computeSlip, estimateValues } = await loadHoldings();
   const values = isAsked
     ? await estimateForApproval(ctx, { userId, walletId, address }, request)
-    : await estimateValues(outgoing(request));
-  const slip = await computeSlip(address, outgoing(request), values.value);
+    : await estimateValues(getOutgoing(request));
+  const slip = await computeSlip(address, getOutgoing(request), values.value);
   if (slip !== null && isTool) throw slipFailure(slip);
   const paid = { ...buildOrder(placed), isTool, walletId, address: call.caller.address };
   const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });

@@ -185,8 +185,10 @@ function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipien
 function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
   const { most, about, orders } = limit;
   const what =
-    request.kind === "send" ? "This transfer" : `This swap, whose terms let it lose ${cents(amount)} USD,`;
-  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${cents(getRemaining(limit))} USD are left`;
+    request.kind === "send"
+      ? "This transfer"
+      : `This swap, whose terms let it lose ${formatCents(amount)} USD,`;
+  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${formatCents(getRemaining(limit))} USD are left`;
   let used = sumOrders(orders);
   for (const row of orders) {
     used -= sumOrders([row]);
@@ -218,6 +220,6 @@ function getRemaining({ most, orders }: Limit): bigint {
 }
 
 /** Micro-USD as USD, to the cent. */
-function cents(micro: bigint): string {
+function formatCents(micro: bigint): string {
   return formatUnits(micro / 10_000n, 2);
 }

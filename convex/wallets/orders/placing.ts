@@ -13,7 +13,7 @@ import { NO_WALLET, getPauseError, findWallet, type WalletKind } from "../model"
 import { vEstimate, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
 import { toCredentialKey, checkLimits, type Ordering } from "./limits";
 import { findEarlierOrder, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
-import { askInChat, stateAt } from "./questions";
+import { askInChat, getStateAt } from "./questions";
 
 /** Orders of HTTP callers, for actions: the paying wallet, likely refusals, opening or asking, and status. */
 
@@ -70,7 +70,7 @@ async function findRepeatedOrder(
     const isRecent = Math.max(row._creationTime, row.countedAt ?? 0) > since;
     const isTheirs = by === "id" || toCredentialKey(row) === credential;
     if (!isRecent || !isTheirs || !hasTerms(row, order)) continue;
-    if ((await stateAt(ctx, row, now)).state !== "failed") return row;
+    if ((await getStateAt(ctx, row, now)).state !== "failed") return row;
   }
   return null;
 }

@@ -12,7 +12,7 @@ import { DAY, formatDateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { findApprovingLink, enqueueCard, findLinkedChat } from "../../messenger/model";
 import type { Button, Paragraph } from "../../messenger/format";
 import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, feeWords, findWallet, formatTokenAmount } from "../model";
+import { EXPLORER, formatFee, findWallet, formatTokenAmount } from "../model";
 import { vEstimate, vPlacing, type Estimate } from "../tables";
 import { checkLimits, type Recipient } from "./limits";
 import {
@@ -48,7 +48,7 @@ async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<st
 }
 
 /** An order's state at `now`, even if its question's end is not stored yet. */
-export async function stateAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
+export async function getStateAt(ctx: QueryCtx, row: Order, now: number): Promise<Order> {
   const error = row.state === "asked" ? await findEndReason(ctx, row, now) : null;
   return error === null ? row : { ...row, ...buildEndFields(error, now) };
 }
@@ -90,8 +90,8 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   );
   const lookAlike = request.kind === "send" ? await findLookAlike(ctx, userId, request.toAddress) : null;
   const asker = by === "chat" ? "You" : "Somebody who knows your account id";
-  const paragraphs = questionCard(row, { found, recipient, lookAlike, left, asker });
-  const buttons = questionButtons(row._id);
+  const paragraphs = buildQuestionCard(row, { found, recipient, lookAlike, left, asker });
+  const buttons = buildQuestionButtons(row._id);
   const to = { userId, chatId: messengerId, bot: "default" as const };
   await enqueueCard(ctx, { ...to, kind: "approval", paragraphs, buttons });
   return row;
@@ -105,12 +105,14 @@ async function findLookAlike(ctx: QueryCtx, userId: string, other: string): Prom
     const wallet = await findWallet(ctx, userId, kind);
     if (wallet !== null) knownAddresses.push({ address: wallet.address, what: `your own ${kind} wallet` });
   }
-  const alike = knownAddresses.find(({ address }) => address !== other && ends(address) === ends(other));
+  const alike = knownAddresses.find(
+    ({ address }) => address !== other && sliceEnds(address) === sliceEnds(other),
+  );
   return alike === undefined ? null : `${alike.address}, ${alike.what}`;
 }
 
 /** The characters of an address that people compare. */
-function ends(address: string): string {
+function sliceEnds(address: string): string {
   return (address.slice(2, 6) + address.slice(-4)).toLowerCase();
 }
 
@@ -155,7 +157,7 @@ export async function answerQuestion(
       row._id,
       said === "yes" ? await buildApprovedFields(ctx, row, now) : buildEndFields(REFUSED, now),
     );
-  return stateAt(ctx, await requireOrder(ctx, row._id), now);
+  return getStateAt(ctx, await requireOrder(ctx, row._id), now);
 }
 
 /** The fields of an approved order: it begins, unless the current limits end it. */
@@ -198,12 +200,12 @@ export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, {
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
   // An order approved by tap is no surprise to the chat, so it needs no freeze button.
   const buttons = question === undefined ? FREEZE : undefined;
-  const paragraphs = endCard(row, key?.name);
+  const paragraphs = buildOutcomeCard(row, key?.name);
   await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
 });
 
 /** @param facts Known only when the question is asked; `recipient` is `null` for a swap, `left` in micro-USD. */
-function questionCard(
+function buildQuestionCard(
   row: Order,
   facts: {
     found: Estimate;
@@ -218,7 +220,7 @@ function questionCard(
   const ends = [
     `From your wallet ${row.address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
-    ...(recipient === null ? [] : [recipientWords(recipient, lookAlike)]),
+    ...(recipient === null ? [] : [describeRecipient(recipient, lookAlike)]),
   ];
   const lines = [
     value === undefined
@@ -227,7 +229,7 @@ function questionCard(
     ...(found.costBps === null
       ? []
       : [`By the price feeds it costs at most ${(Math.max(0, found.costBps) / 100).toFixed(2)} %`]),
-    `Network fees: at most ${feeWords(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
+    `Network fees: at most ${formatFee(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
     `Left for today: ${formatUsd(toUsd(left))} USD`,
   ];
   return [
@@ -238,7 +240,7 @@ function questionCard(
   ];
 }
 
-function questionButtons(id: string): Button[][] {
+function buildQuestionButtons(id: string): Button[][] {
   return [
     [
       { text: "✅ Approve", command: `approve ${id}` },
@@ -259,7 +261,7 @@ function describeRequest({ request, minBuyAmount }: Pick<Order, "request" | "min
 }
 
 /** The card's line about a recipient: nothing in it can be influenced by outsiders. */
-function recipientWords(recipient: Recipient, lookAlike: string | null): string {
+function describeRecipient(recipient: Recipient, lookAlike: string | null): string {
   if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
   if (recipient.kind === "listed") return `On your list since ${formatDateTime(recipient.since)}`;
   if (lookAlike !== null) return `⚠️ New, and made to look like ${lookAlike}`;
@@ -277,7 +279,7 @@ export function buildDecidedCard(row: Order): Paragraph[] {
 }
 
 /** The card of an order's outcome. @param key The name of the ordering API key. */
-function endCard(row: Order, key: string | undefined): Paragraph[] {
+function buildOutcomeCard(row: Order, key: string | undefined): Paragraph[] {
   const { request, bought, txHash, address, question, error } = row;
   const arrived =
     request.kind === "swap" && bought !== undefined

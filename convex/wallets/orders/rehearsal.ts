@@ -7,9 +7,9 @@ import { withUsage } from "../../platform/outside/calls";
 import { computeGasPrice, readMarket } from "../../providers/chain/preparation";
 import { requireKey } from "../custody/signatures";
 import { computeSlip, estimateValues } from "../holdings";
-import { outgoing, requireStoredAddress, type WalletKind } from "../model";
+import { getOutgoing, requireStoredAddress, type WalletKind } from "../model";
 import type { Estimate, UserRequest } from "../tables";
-import { computeGasLimit, L1_FEE_MARGIN, transfer, USUAL_SEND_GAS, type PayingWallet } from "./calls";
+import { computeGasLimit, L1_FEE_MARGIN, buildTransfer, USUAL_SEND_GAS, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 import type { Forecast } from "./placing";
 import { listCalls } from "./signer";
@@ -44,7 +44,7 @@ export const rehearse = withUsage(
     { address, keyHash }: Pick<Caller, "address" | "keyHash">,
   ): Promise<Rehearsal> => {
     const { userId, request } = order;
-    const { etherPrice, ...value } = await estimateValues(outgoing(request));
+    const { etherPrice, ...value } = await estimateValues(getOutgoing(request));
     const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
       ...order,
       ...value,
@@ -54,7 +54,7 @@ export const rehearse = withUsage(
     });
     const { wallet, ...limits } = forecast;
     const taker = wallet?.address ?? NO_TAKER;
-    const slip = await computeSlip(taker, outgoing(request), value.value);
+    const slip = await computeSlip(taker, getOutgoing(request), value.value);
     const facts = { ...limits, ...value, etherPrice, slip };
     if (wallet === null) return { ...facts, quote: await quoteQuietly(request, taker) };
     try {
@@ -77,7 +77,7 @@ async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote 
     const { data, gas, ...offer } =
       request.kind === "swap"
         ? await quoteSwap(request, address)
-        : { data: transfer(request).data, gas: USUAL_SEND_GAS, usualCostBps: null };
+        : { data: buildTransfer(request).data, gas: USUAL_SEND_GAS, usualCostBps: null };
     const { current, l1Fee } = await readMarket(data);
     const feesInAll = computeGasLimit(gas) * current.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
     return { ...offer, usualFee: gas * computeGasPrice(current) + l1Fee, feesInAll };
@@ -110,7 +110,7 @@ async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserR
  */
 export const estimateForApproval = withUsage(
   async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {
-    const values = await estimateValues(outgoing(request));
+    const values = await estimateValues(getOutgoing(request));
     const { mostFee, feesInAll, costBps, terms } = await rehearseOrder(
       ctx,
       { ...payer, ...values },

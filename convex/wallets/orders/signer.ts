@@ -24,7 +24,7 @@ import {
   createEmptyTransaction,
   buildServiceCall,
   feeTooHighError,
-  transfer,
+  buildTransfer,
   type Next,
   type PayingWallet,
 } from "./calls";
@@ -66,7 +66,7 @@ export async function* listCalls(
   const { request } = payer;
   if (request.kind === "send") {
     const spent = { token: request.token, amount: BigInt(request.amount) };
-    yield await requireAffordable(ctx, payer, transfer(request), { kind: "send", spent });
+    yield await requireAffordable(ctx, payer, buildTransfer(request), { kind: "send", spent });
   }
   if (request.kind === "swap") yield* listSwapCalls(ctx, payer, request, permit);
   if (request.kind === "settlement" || request.kind === "anchor") {
@@ -90,7 +90,7 @@ export function mayBeSigned(
   const { request } = order;
   const isOrdered =
     isSame(call, createEmptyTransaction(owner)) ||
-    (request.kind === "send" && isSame(call, transfer(request))) ||
+    (request.kind === "send" && isSame(call, buildTransfer(request))) ||
     (request.kind === "swap" && isSwapCall(call, request, order, least)) ||
     ((request.kind === "settlement" || request.kind === "anchor") &&
       isSame(call, buildServiceCall(request, owner)));

@@ -27,7 +27,7 @@ import {
   listSignedOrders,
   type Order,
 } from "./model";
-import { expire, stateAt } from "./questions";
+import { expire, getStateAt } from "./questions";
 
 /**
  * Every step of an order from the signature to its end (`states.md`), for actions, and the cron. Each function is one
@@ -50,7 +50,7 @@ const vOrderId = { orderId: v.id("orders") };
 export const getOrder = internalQuery({
   args: { ...vOrderId, now: v.number() },
   returns: vOrderRow,
-  handler: async (ctx, { orderId, now }) => stateAt(ctx, await requireOrder(ctx, orderId), now),
+  handler: async (ctx, { orderId, now }) => getStateAt(ctx, await requireOrder(ctx, orderId), now),
 });
 
 const vSigningTurn = v.object({

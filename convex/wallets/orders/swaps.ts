@@ -26,7 +26,7 @@ import { deadlines } from "../../platform/outside/deadlines";
 import type { TypedData } from "../custody/signatures";
 import { requireHex, requireStoredAddress } from "../model";
 import type { OrderRequest } from "../tables";
-import { PERMIT2, swapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
+import { PERMIT2, toSwapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
 import { requireAffordable, isSame, requireHeld, type Next, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 
@@ -83,9 +83,10 @@ export async function* listSwapCalls(
   const offer = await getOffer(ctx, payer, swap);
   const { transaction, permit2 } = offer.quote;
   const { gas, ...call } = transaction;
-  const calls = offer.approvals.map((amount) => approval(swap.fromToken, amount));
+  const calls = offer.approvals.map((amount) => buildApproval(swap.fromToken, amount));
   // The approval is mined, so a node without it lags. An approval is never signed twice.
-  if (calls.some(({ data }) => dataSigned(payer).includes(data))) throw new NotKnownYet("upstream", UNSEEN);
+  if (calls.some(({ data }) => listSignedCallData(payer).includes(data)))
+    throw new NotKnownYet("upstream", UNSEEN);
   for (const [i, one] of calls.entries()) {
     const later = [...calls.slice(i + 1).map(() => USUAL_APPROVAL_GAS), gas ?? USUAL_SWAP_GAS];
     // A token may refuse the second approval while the first is not mined.
@@ -103,13 +104,13 @@ export async function* listSwapCalls(
 }
 
 /** The call data of every transaction that an order has signed. */
-function dataSigned({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
+function listSignedCallData({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
   return tries.map(({ raw }) => parseTransaction(requireHex(raw)).data ?? "0x");
 }
 
-function approval(token: Symbol, amount: bigint): Transaction {
+function buildApproval(token: Symbol, amount: bigint): Transaction {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, amount] });
-  return { to: swapAddress(token), data, value: 0n };
+  return { to: toSwapAddress(token), data, value: 0n };
 }
 
 /**
@@ -202,7 +203,7 @@ function ask(taker: Address, swap: SwapRequest): Promise<SwapQuote> {
       buyAmount: BigInt(amount),
       transaction: buildWrapping(swap),
     });
-  const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken) };
+  const sides = { sellToken: toSwapAddress(fromToken), buyToken: toSwapAddress(toToken) };
   return requestQuote({ ...sides, sellAmount: BigInt(amount), taker, slippageBps });
 }
 
@@ -218,9 +219,9 @@ export function isSwapCall(
   least: bigint | undefined,
 ): boolean {
   if (least !== undefined && least < BigInt(minBuyAmount ?? 0)) throw new AppError("upstream", PRICE_MOVED);
-  const approvals = [0n, BigInt(swap.amount)].map((amount) => approval(swap.fromToken, amount));
+  const approvals = [0n, BigInt(swap.amount)].map((amount) => buildApproval(swap.fromToken, amount));
   if (swap.fromToken !== "ETH" && approvals.some((one) => isSame(call, one))) return true;
-  const guaranteed = explainGuarantee(call, swap, requireStoredAddress(address));
+  const guaranteed = decodeGuarantee(call, swap, requireStoredAddress(address));
   return guaranteed !== null && least !== undefined && guaranteed >= least;
 }
 
@@ -232,7 +233,7 @@ export function isSwapCall(
  */
 export function checkQuote(quote: SwapQuote, swap: SwapRequest, owner: Address, nowMs: number): bigint {
   const { transaction, permit2, buyAmount } = quote;
-  const least = explainGuarantee(transaction, swap, owner);
+  const least = decodeGuarantee(transaction, swap, owner);
   if (least === null) throw new AppError("upstream", UNGUARANTEED);
   const lowest = (buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
   const isPermitted = !permit2 || isValidPermit(permit2.eip712.message, transaction.to, swap, nowMs);
@@ -253,7 +254,7 @@ const SLIPPAGE = [{ type: "address" }, { type: "address" }, { type: "uint256" }]
  * `buyToken` for it, and pays that to `recipient` (0x-settler, `SettlerBase._checkSlippageAndTransfer`); with both zero
  * it checks nothing. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`.
  */
-function explainGuarantee(call: Transaction, swap: Sides, owner: Address): bigint | null {
+function decodeGuarantee(call: Transaction, swap: Sides, owner: Address): bigint | null {
   const { data, value } = call;
   const amount = BigInt(swap.amount);
   if (isWrapping(swap)) return isSame(call, buildWrapping(swap)) ? amount : null;
@@ -263,7 +264,7 @@ function explainGuarantee(call: Transaction, swap: Sides, owner: Address): bigin
   const words = slice(data, 4, 100);
   if (![0, 32].every((at) => /^0x0*$/.test(slice(words, at, at + 12)))) return null;
   const [recipient, buyToken, least] = decodeAbiParameters(SLIPPAGE, words);
-  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
+  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, toSwapAddress(swap.toToken));
   return isOrdered && least > 0n ? least : null;
 }
 
@@ -273,7 +274,7 @@ export function isWrapping({ fromToken, toToken }: Pick<Sides, "fromToken" | "to
 }
 
 function buildWrapping({ fromToken, amount }: Sides): Transaction {
-  const to = swapAddress("WETH");
+  const to = toSwapAddress("WETH");
   if (fromToken === "ETH")
     return {
       to,
@@ -363,5 +364,5 @@ export function isSoldBy(
   { permitted }: PermitMessage,
   { fromToken, amount }: Pick<Sides, "fromToken" | "amount">,
 ): boolean {
-  return isAddressEqual(permitted.token, swapAddress(fromToken)) && permitted.amount === BigInt(amount);
+  return isAddressEqual(permitted.token, toSwapAddress(fromToken)) && permitted.amount === BigInt(amount);
 }
