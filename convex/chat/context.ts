@@ -14,19 +14,19 @@ import { listLatestAlerts } from "../whales/model";
 
 /** The context of an answer: the market's facts, the latest signals, the last whales, and the user's own data. */
 
-/** Older facts say nothing about the present. */
+/** Older facts do not describe the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
 const WHALES_WITHIN_MS = 6 * HOUR;
 const WHALES = 6;
 
 const vContext = v.object({
   facts: vFactsAt.fields.facts,
-  /** This service's own data: what it is, and a line of it. */
+  /** The service's own data: what it is, and its text in one line. */
   own: v.array(v.object({ name: v.string(), says: v.string() })),
 });
 export type Context = Infer<typeof vContext>;
 
-/** What is stored at `now` (epoch ms); of a user's own data if there is a user. */
+/** The stored context at `now` (epoch ms), with a user's own data if there is a user. */
 export const readContext = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,

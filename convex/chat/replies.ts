@@ -28,11 +28,11 @@ import { readHoldings, type Context } from "./context";
 import { vChatTurn, type ChatTurn } from "./runs";
 
 /**
- * Answers questions with live context. What an answer may state are numbered facts and this service's own data; every
- * other figure is marked as the model's.
+ * Answers questions with live context. An answer may state numbered facts and this service's own data; every other
+ * figure is marked as the model's.
  */
 
-/** What is collected again if it is older, while the caller waits a moment. */
+/** Collected again if older than `FRESH_MS`, while the caller waits a moment. */
 const WANTED: readonly CollectionRequest[] = [...LISTS, { collector: "news", subject: "" }];
 const FRESH_MS = 5 * MINUTE;
 
@@ -42,7 +42,7 @@ export type ChatQuestion = {
   /** Earlier turns, oldest first. */
   messages: readonly ChatTurn[];
   caller: Caller;
-  /** Whether the answer may use the user's own research and holdings: the caller counts as that user. */
+  /** Whether the answer may use the user's own research and holdings; true only for an authorized caller. */
   personal: boolean;
 };
 
@@ -68,13 +68,13 @@ export async function answerChat(
   const completion = complete(ctx, {
     messages: buildConversation(findAgent(agentId), conversation),
     maxTokens: ANSWER_TOKENS,
-    // The time for the context is taken off the model's: the caller has one deadline.
+    // The caller has one deadline: subtract the time spent on the context.
     timeoutMs: Math.max(1, deadlines.llmInteractive - Math.round(performance.now() - startedAt)),
     attempts: 1,
     billTo: toBillingSubject(caller),
   });
   const { text, model, tokensUsed } = await answerCaller(completion);
-  // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
+  // Only links that the caller has sent are trusted, not those in other texts of the prompt, such as headlines.
   const given = [question, ...messages.map(({ content }) => content)].join("\n");
   const ledger = buildCitationIndex(sources, Date.now(), { names: indexNames(stored.facts), question });
   const kept: number[] = [];
@@ -111,7 +111,7 @@ const NAMED = 4;
 const LARGEST = 10;
 const LARGEST_BESIDE = 3;
 const FIRST: readonly FactKind[] = ["price", "change24h", "marketCap"];
-/** How many of the most searched coins, and of the headlines. */
+/** The number of trending coins, and of headlines. */
 const LISTED = 5;
 
 /** The facts that an answer to this question may cite, and the rest of its context. */

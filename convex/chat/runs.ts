@@ -18,8 +18,8 @@ import { requireUser } from "../identity/model";
 import { findAgent, ANSWER_TOKENS, DEFAULT_AGENT } from "./agents";
 
 /**
- * Agent runs, which a signed-in user starts and pays for with credits, and the earlier turns of a conversation: those that
- * a client sends, and the exchanges of the last day, which are stored as the user's runs.
+ * Agent runs, which a signed-in user starts and pays for with credits, and the earlier turns of a conversation: those
+ * that a client sends, and the exchanges of the last day, stored as the user's runs.
  */
 
 const MAX_QUESTION = 8_000;
@@ -75,13 +75,13 @@ export const start = mutation({
       await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
       return runId;
     }
-    // Nobody has paid for credits of games, so that runs ask the budget like every question.
+    // Credits from games were not paid for, so their runs count against the day's budget, as questions do.
     await refuseBeyond(ctx, toBillingSubject(caller));
     const chars = messages.reduce((sum, { content }) => sum + content.length, question.length);
     const tokens = Math.ceil(chars / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, toTokenCredits(tokens));
     const input = { runId, userId, agentId, question, messages };
-    // At most once: nobody pays for two answers.
+    // One attempt only, so that a user never pays for two answers.
     const onFailure = buildFailureHandler(internal.chat.runs.failRun, { runId });
     await enqueueWork(ctx, internal.chat.replies.answerRun, input, {
       queue: "models",
@@ -124,7 +124,7 @@ export const vChatTurn = v.object({
 });
 export type ChatTurn = Infer<typeof vChatTurn>;
 
-/** How much of a conversation is passed on, in characters. */
+/** The part of a conversation that is passed on, in characters. */
 const HISTORY_CHARS = 24_000;
 
 /** The last turns that fit, oldest first; if a single turn is too long, its end. */
@@ -147,11 +147,11 @@ export function takeLastTurns(turns: readonly ChatTurn[], limit = HISTORY_CHARS)
 }
 
 const EXCHANGES = 6;
-/** It is part of the price of every run, so it is shorter than the history that a client may send. */
+/** Shorter than the history that a client may send, because it is part of every run's price. */
 const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
-/** The turns that an agent continues from, oldest first, without refusals to show a key. */
+/** The earlier turns for an agent's prompt, oldest first, without refused requests for a private key. */
 async function listRememberedTurns(
   ctx: QueryCtx,
   userId: string,

@@ -40,11 +40,11 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   const skip = (reason: string): SendStep => ({ kind: "skipped", reason });
   if (botToken === undefined) return skip("No bot is configured: set messengerBotToken and messengerChatId");
   if (chatId === undefined) return skip("No chat is configured: set messengerChatId");
-  // The second send after an unknown outcome is the last: it waits until the messenger is reachable.
+  // The second attempt after an unknown outcome is the last one: wait until the messenger is reachable.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
   const png = picture === null ? null : await drawPicture(ctx, picture);
-  // Nothing was sent: the card follows as text, as where the messenger refuses its picture.
+  // Nothing was sent: the card follows as text, as after a refused picture.
   if (picture !== null && png === null)
     return { kind: "refused", status: 400, reason: "There is no picture" };
   const { threadId, buttons, edits } = next;
@@ -62,10 +62,10 @@ async function drawPicture(ctx: ActionCtx, { handle, subject }: Picture): Promis
   }
 }
 
-/** No batch begins later than this, so that the work has ended before its lease does. */
+/** No batch starts later than this, so that the work ends before its lease does. */
 const WORKS_FOR_MS = 5 * MINUTE;
 
-/** Posts everything due in a lane, batch after batch. */
+/** Posts the due events of a lane, batch after batch. */
 export const postEvents = defineWorker({ lane: vLane }, async (ctx, { lane }) => {
   const until = Date.now() + WORKS_FOR_MS;
   for (let now = Date.now(); now < until; now = Date.now()) {

@@ -1,6 +1,6 @@
 import { type ErrorCode, STATUS } from "../lib/errors";
 
-/** By HTTP status: messages for people in place of those for programs and operators. */
+/** Messages for people by HTTP status, in place of messages for programs and operators. */
 const SPOKEN: Readonly<Record<number, string>> = {
   405: "This address is for programs.",
   500: "That does not work right now. The problem has been recorded.",
@@ -16,7 +16,7 @@ export function describeFailure(status: number, message: string): string {
   return nothing === undefined ? text : `Nothing ${nothing}. ${text}`;
 }
 
-/** Why something was refused or failed, for the person in the chat. */
+/** The reason for a refusal or failure, for the person in the chat. */
 export function explainRefusal({ code, message }: { code: ErrorCode; message: string }): string {
   return code === "paused" ? `${message}.` : describeFailure(STATUS[code], message);
 }

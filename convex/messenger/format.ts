@@ -25,14 +25,14 @@ export const PART_LIMIT = 3_900;
 const CAPTION_LIMIT = 880;
 
 /**
- * Marks above cards of the default bot to a chat whose owner has not confirmed it. People trust a bot that they have
+ * Marks above the default bot's cards to a chat whose owner has not confirmed it. People trust a bot that they have
  * started, and any caller can invent a `userId` and name their chat.
  */
 const STRANGERS =
   "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";
 const NAMED = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
 
-/** A part of a card with its mark. @param isForeign Whether the words are the caller's, not the service's. */
+/** A part of a card with its mark. @param isForeign Whether the text is the caller's, not the service's. */
 export function markForeign(html: string, isForeign: boolean): string {
   return [isForeign ? STRANGERS : NAMED, html].filter((text) => text !== "").join(GAP);
 }
@@ -55,22 +55,22 @@ export function getSpanText(span: Span): string {
 }
 
 /**
- * Characters that the messenger would turn into a link, a name or a command: a dot inside a word (`evil.tech`, with any ending;
- * also a point of another script), the first dot of four numbers, `://`, `@name`, and a slash that begins a word. It
- * only recognises these signs directly before what follows.
+ * Character sequences that the messenger would turn into a link, a name or a command: a dot inside a word (`evil.tech`,
+ * with any ending, also in another script), the first dot of an IPv4 address, `://`, `@name`, and a slash that begins a
+ * word. The messenger recognises them only directly before the rest of the link, name or command.
  */
 const ACTIVE =
   /[.\u3002\uFF0E\uFF61](?=[^\s\p{Nd}\p{P}])|\.(?=\d{1,3}\.\d{1,3}\.\d)|:(?=\/\/)|@(?=\w)|(?<![\p{L}\p{N}_<>])\/(?=\w)/gu;
 /** Invisible, and not part of any address. */
 const WORD_JOINER = "\u2060";
 
-/** Every sign that `ACTIVE` breaks. Most spans have none, and then nothing behind them is looked at. */
+/** All characters that `ACTIVE` starts with. Most spans have none, and skip the search. */
 const SIGNS = /[.\u3002\uFF0E\uFF61:@/]/;
 
-/** How many characters decide whether a sign is active. */
+/** The number of following characters that decide whether a sequence is active. */
 const BEHIND = 16;
 
-/** A text without active signs. @param getBehind What follows in the line: a name may continue in the next span. */
+/** A text without active sequences. @param getBehind The rest of the line: a name may continue in the next span. */
 function neutralize(text: string, getBehind: () => string): string {
   if (!SIGNS.test(text)) return text;
   const behind = getBehind();
@@ -82,7 +82,7 @@ function neutralize(text: string, getBehind: () => string): string {
 
 const GAP = "\n\n";
 
-/** @returns The card as messages of at most 4,096 characters, cut between paragraphs, otherwise between lines, if they fit. */
+/** @returns The card as messages of at most 4,096 characters, cut between paragraphs if they fit, otherwise between lines. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
   return packPieces(
     paragraphs.flatMap((paragraph) => {
@@ -101,7 +101,7 @@ function typesetSpan(span: Span): Span {
   return "words" in span ? { ...span, words: typeset(span.words) } : span;
 }
 
-/** Joins pieces with a gap between them, into as few as fit. Each piece is measured once: a text may have a line a letter. */
+/** Joins pieces with a gap into as few parts as fit. Each piece is measured once: a text may have a line per letter. */
 function packPieces(pieces: readonly string[], gap: string): string[] {
   const parts: { pieces: string[]; length: number }[] = [];
   for (const piece of pieces.filter((one) => one !== "")) {
@@ -132,7 +132,7 @@ export function toPlainText(html: string): string {
     .replaceAll("&amp;", "&");
 }
 
-/** The lines of a paragraph: a text goes on in the next one, in its style. */
+/** The lines of a paragraph: a text with line breaks continues in the next line, in its style. */
 function splitSpans(spans: readonly Span[]): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of spans) {
@@ -146,7 +146,7 @@ function splitSpans(spans: readonly Span[]): Span[][] {
   return lines;
 }
 
-/** A line's HTML; where it is longer than a part, its text in pieces. */
+/** A line's HTML, in pieces if it is longer than a part. */
 function splitLine(line: readonly Span[]): string[] {
   const html = renderSpans(line);
   return fits(html) ? [html] : splitInTwo(line.map(getSpanText).join("")).map((text) => renderSpans([text]));
@@ -159,7 +159,7 @@ function splitInTwo(text: string): string[] {
   const head = text.slice(0, most);
   const sentence = /^[^]*[.!?]\s/.exec(head)?.[0].length ?? 0;
   const space = Math.max(head.lastIndexOf(" "), head.lastIndexOf("\n")) + 1;
-  // A pictogram may have two splitInTwo of its own.
+  // A pictogram may consist of two code units.
   const anywhere = /.[\uD800-\uDBFF]$/s.test(head) ? most - 1 : most;
   const cut = sentence || space || anywhere;
   return [...splitInTwo(text.slice(0, cut)), ...splitInTwo(text.slice(cut))];
@@ -199,8 +199,8 @@ function escape(text: string): string {
 type Source = { id: number; url: string | null };
 
 /**
- * A model's words as a card's paragraphs. Its marks become spans: bold, code, lists; a heading is a bold line, a table's
- * row a line. A link's words stay, its address goes: only the address of a source that the words cite becomes a link.
+ * A model's text as a card's paragraphs. Markdown becomes spans: bold, code, lists; a heading is a bold line, a table's
+ * row a line. A link keeps its text and loses its address: only the address of a cited source becomes a link.
  * @returns No paragraphs for a text without visible characters.
  */
 export function toParagraphs(text: string, sources: readonly Source[]): Paragraph[] {
@@ -214,7 +214,7 @@ export function toParagraphs(text: string, sources: readonly Source[]): Paragrap
     }
     const spans: Span[] = isCode ? (line.trim() === "" ? [] : [{ code: line }]) : parseLine(line, sources);
     if (spans.length === 0) {
-      // The line under a table's heads is no end of a paragraph.
+      // The rule under a table's header does not end a paragraph.
       if (!isRule(line)) isNew = true;
       continue;
     }
@@ -228,13 +228,13 @@ export function toParagraphs(text: string, sources: readonly Source[]): Paragrap
 
 /** Control characters and invisible ones: joiners, direction marks, tags. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164]|\p{Variation_Selector}/gu;
-/** `|---|:--:|`, `---`, `***`: lines that only draw. */
+/** Whether a line only draws a rule: `|---|:--:|`, `---`, `***`. */
 function isRule(line: string): boolean {
   const drawn = line.replace(/\s+/g, "");
   return /^[*_-]{3,}$/.test(drawn) || /^\|?:?-{2,}:?(?:\|:?-{2,}:?)*\|?$/.test(drawn);
 }
 
-/** Without any of these, a line has no markup. */
+/** A line without any of these characters has no markup. */
 const MARKUP = /[`*_~#|>[\]+!-]/;
 
 function parseLine(line: string, sources: readonly Source[]): Span[] {
@@ -254,7 +254,7 @@ function parseLine(line: string, sources: readonly Source[]): Span[] {
   return inline(quoted.replace(/^(\s*)[-*+]\s+(?:\[[ x]\]\s+)?/i, "$1• ").trimEnd(), sources);
 }
 
-/** Bold and code; links without their addresses; the rest as it is. */
+/** Bold, code, and links without their addresses; the rest unchanged. */
 const MARKED =
   /(?<!`)(`{1,3})(?!`)(?<code>(?:[^`]|(?!\1)`)+)\1(?!`)|(\*\*|__)(?=\S)(?<bold>.+?)\3|!?\[(?<words>[^[\]]*)\]\((?:[^()\s]|\([^()]{0,300}\))*(?:\s{1,9}"[^"]*")?\)/gu;
 
@@ -273,17 +273,17 @@ function inline(text: string, sources: readonly Source[]): Span[] {
   return spans.filter((span) => typeof span !== "string" || span !== "");
 }
 
-/** Words without any mark. */
+/** A text without its markup. */
 const stripMarks = (text: string): string => inline(text, []).map(getSpanText).join("");
 
-/** `*so*`, `_so_` and `~~so~~`; a star or a line inside a word, or alone, is one. */
+/** Removes emphasis: `*so*`, `_so_` and `~~so~~`. A star or underscore inside a word, or alone, stays. */
 function withoutEmphasis(text: string): string {
   return text
     .replace(/~~(?=\S)(.+?)~~/gu, "$1")
     .replace(/(?<![\p{L}\p{N}*_])([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?![\p{L}\p{N}*_])/gu, "$2");
 }
 
-/** A text's citations as links. @param sources By the numbers that it cites; one without an address stays text. */
+/** A text with its citations as links. @param sources By the cited numbers; a citation of one without an address stays text. */
 export function linkCitations(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];
   let end = 0;
@@ -299,10 +299,10 @@ export function linkCitations(text: string, sources: readonly Source[]): Span[] 
   return [...spans, text.slice(end)].filter((span) => span !== "");
 }
 
-/** An address that is safe to link to; the service vouches for no other site's content. */
+/** The address if it is safe to link to, else `null`. The service does not vouch for another site's content. */
 export function toSafeUrl(url: string | null): string | null {
   if (url === null || !URL.canParse(url)) return null;
   const { protocol, username, password, href } = new URL(url);
-  // A name before the host would look like another host.
+  // A user name before the host would look like another host.
   return protocol === "https:" && username === "" && password === "" ? href : null;
 }

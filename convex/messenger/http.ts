@@ -7,7 +7,7 @@ import { EXAMPLE_USER, chatId, userId, withAliases } from "../platform/http/inpu
 import { isEqualBytes } from "../lib/crypto";
 import { getBotTokenSeal } from "./tables";
 
-/** A user's own bot and chat. */
+/** Settings of a user's own bot and chat. */
 
 /** Either field may be sent alone; an empty one clears it. */
 const settingsInput = withAliases(
@@ -37,7 +37,7 @@ async function buildChanges(ctx: ActionCtx, { userId, messengerBotToken, messeng
   };
 }
 
-/** `undefined` if this token is set already. The code that seals is loaded only if there is something to seal. */
+/** `undefined` if this token is set already. The sealing code is loaded only if there is something to seal. */
 async function sealNewToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { openSeal, seal } = await import("../lib/seals");
   const context = getBotTokenSeal(userId);
@@ -48,7 +48,7 @@ async function sealNewToken(ctx: ActionCtx, userId: string, botToken: string): P
   return isHeld ? undefined : seal(botToken, context);
 }
 
-/** The endpoint that takes them, under any of its names. */
+/** Defines the settings endpoint, under one of its names. */
 export function defineSettingsEndpoint(named: {
   path: `/${string}`;
   summary: string;

@@ -27,13 +27,13 @@ import { messengerTables } from "./tables";
 
 const CODE_MS = 10 * MINUTE;
 
-/** The credential that ends a link: the account's own word, after which it keeps no say, or the signed-in user's token. */
+/** The credential that ends a link: the account's own (afterwards it has no say any more), or the signed-in user's token. */
 type EndedBy = "account" | "token";
 
 /**
- * Links a messenger account to the user whose code it sent; the web application creates the code, and shows the link. It
- * also decides which account may approve a user's orders: for two hours after an unlink no other account approves in its
- * place, and the former one can still freeze. An unlink cannot be undone by the unlinked account, which may be a thief's.
+ * Links a messenger account to the user whose code it sent; the web application creates the code, and shows the link. A
+ * link also decides which account may approve a user's orders: for two hours after an unlink no other account can
+ * approve, and the former one can still freeze. The unlinked account, which may be a thief's, cannot undo an unlink.
  */
 
 /**
@@ -101,7 +101,7 @@ export type MessengerAccount = ObjectType<typeof vMessengerAccount> & {
   messengerUsername?: string | undefined;
 };
 
-/** The user of a code, if the account can be linked with it. @throws as `link` does. */
+/** The user of a code, if the account can be linked with it. @throws AppError as `link` does. */
 export const getCodeOwner = internalQuery({
   args: { ...vMessengerAccount, now: v.number() },
   returns: v.string(),
@@ -135,7 +135,7 @@ export const link = defineMutation(
   },
 );
 
-/** Stores a link in place of those that its account and its user have. */
+/** Stores a link, replacing earlier links of its account and its user. */
 async function putLink(ctx: MutationCtx, link: WithoutSystemFields<Doc<"messengerLinks">>) {
   for (const former of [() => findLink(ctx, link.userId), () => findLinkOfMessenger(ctx, link.messengerId)]) {
     const row = await former();
@@ -150,7 +150,7 @@ export async function endLink(ctx: MutationCtx, userId: string, by: EndedBy): Pr
   if (link !== null) await dropLink(ctx, link, by);
 }
 
-/** Ends the say of every messenger account, the linked one and the former, about a user whose login has changed. */
+/** Ends the say of the linked and the former messenger account of a user whose login has changed. */
 export async function endEveryLink(ctx: MutationCtx, userId: string): Promise<void> {
   await endLink(ctx, userId, "account");
   await saveAccount(ctx, userId, { formerLink: undefined });
@@ -163,7 +163,7 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
   await handleConfirmedLink(ctx, userId, messengerId);
 }
 
-/** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
+/** The user of a messenger account's link, with their current id, and whether the account has confirmed it; or `null`. */
 export const findLinkedAccount = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.object({ userId: v.string(), named: v.string(), confirmed: v.boolean() }), v.null()),
@@ -176,10 +176,10 @@ export const findLinkedAccount = internalQuery({
 });
 
 /**
- * The user of a code. `code` is `null` where it has linked the account already: then the account's own word confirms a link
- * made elsewhere. Checked in this order: the account, the user, the code.
- * @throws AppError `conflict` if the account or the user has a link; only the account's own word replaces one, and only an
- * unconfirmed one. `not_found` for a code that is unknown, expired or used.
+ * The user of a code. `code` is `null` if the account is already linked by it: then the account's message confirms the
+ * link. Checked in this order: the account, the user, the code.
+ * @throws AppError `conflict` if the account or the user has a link; the account itself can replace an unconfirmed one.
+ * `not_found` for a code that is unknown, expired or used.
  */
 async function requireLinkable(
   ctx: QueryCtx,
@@ -200,7 +200,7 @@ async function requireLinkable(
       "conflict",
       "The user of this code has already linked a messenger account: unlink that one first, in the web application's profile",
     );
-  // After a claim of another userId the code's user no longer exists.
+  // After a claim under another userId the code's user no longer exists.
   if (code === null || code.expiresAt <= now || (await findOwner(ctx, code.userId)) === null) {
     const isOld = code !== null && code.expiresAt <= now;
     const what = isOld ? "expired" : "unknown: it was used, mistyped or replaced by a newer one";
@@ -212,7 +212,7 @@ async function requireLinkable(
   return { userId: code.userId, code };
 }
 
-/** The user whose account a messenger account may freeze: by its link, or by a link that ended less than two hours ago. */
+/** The user whose account a messenger account may freeze: the user of its link, or of a link that ended less than two hours ago. */
 export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
   const linked = await findUserOfMessenger(ctx, messengerId);
   if (linked !== null) return linked;
@@ -256,7 +256,7 @@ export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">, by
   const code = await findCode(ctx, userId, "link");
   if (code !== null) await ctx.db.delete("codes", code._id);
   const now = Date.now();
-  // Unlinking one account after the other does not end the say of the first.
+  // Unlinking several accounts in a row does not end the say of the first.
   const isFirst = (await findFormerLink(ctx, userId, now)) === null;
   if (link.confirmedAt === undefined || by === "account" || !isFirst) return changeRules(ctx, userId);
   const until = now + RELAXATION_MS;

@@ -19,29 +19,29 @@ export const NOTIFICATION = "notification";
 export const ANSWER = "bot answer";
 
 type Message = Doc<"messages">;
-/** A card to send, before it is rendered into a row. */
+/** A card to send, before it becomes a row. */
 export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
   [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "topic"]?: Message[Field] | undefined;
 } & {
   /** A chat for this card only: `chat` or `chat:topic`. */
   chatId?: string | undefined;
   paragraphs: readonly Paragraph[];
-  /** Rows of them. */
+  /** Rows of buttons. */
   buttons?: readonly (readonly Button[])[] | undefined;
   /** `handle` comes from `createFunctionHandle`. */
   onSettled?: NonNullable<Message["onSettled"]>;
 };
 
-/** A chat, and a topic in it: a forum's, or one of a private chat. */
+/** A chat, with the topic in it if there is one (of a forum, or of a private chat). */
 type Place = { chatId: string; threadId?: number | undefined };
 
-/** A place as it is written in a setting: `chat` or `chat:topic`. */
+/** Parses the form of settings: `chat` or `chat:topic`. */
 export function parsePlace(written: string): Place {
   const [, chatId = written, thread] = /^(-?\d+):(\d{1,10})$/.exec(written) ?? [];
   return thread === undefined ? { chatId } : { chatId, threadId: Number(thread) };
 }
 
-/** A place as settings have it. */
+/** The form of settings. */
 export const formatPlace = ({ chatId, threadId }: Place): string =>
   threadId === undefined ? chatId : `${chatId}:${threadId}`;
 
@@ -55,7 +55,7 @@ export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise
   const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
   if (same !== null) return same._id;
   const rendered = renderCard(paragraphs);
-  // Leaves out what is undefined.
+  // The parser drops undefined fields.
   const row = parse(messengerTables.messages.validator, {
     ...fields,
     ...(chatId === undefined ? {} : parsePlace(chatId)),
@@ -118,8 +118,8 @@ export async function findLink(ctx: QueryCtx, userId: string): Promise<Doc<"mess
 }
 
 /**
- * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can name such a
- * user, because a `userId` over HTTP has printable characters only.
+ * The prefix of the user id of a messenger account without a user, which is enough for alerts. No request can name such
+ * a user, because a `userId` over HTTP has printable characters only.
  */
 const CHAT_USER = "\u0002";
 
@@ -137,7 +137,7 @@ export async function findLinkedChat(ctx: QueryCtx, userId: string): Promise<str
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
 }
 
-/** The formerly linked messenger account, while no other acts in its place. */
+/** The formerly linked messenger account, while it keeps its say and no other account acts in its place. */
 export async function findFormerLink(ctx: QueryCtx, userId: string, now: number) {
   const former = (await findAccount(ctx, userId))?.formerLink;
   return former !== undefined && former.until > now ? former : null;
@@ -158,7 +158,7 @@ export async function findApprovingLink(
   return findLink(ctx, userId);
 }
 
-/** Whether a chat, in whatever topic, is the one that a user has set, or of the account they have linked. */
+/** Whether a chat, in any topic, is the user's own: the one in their settings, or their linked account's. */
 export async function isOwnChat(ctx: QueryCtx, userId: string, place: string): Promise<boolean> {
   const { chatId } = parsePlace(place);
   const set = parsePlace((await findConfig(ctx, userId))?.chatId ?? "").chatId;
@@ -229,9 +229,9 @@ export async function replaceCode(
   else await ctx.db.replace("codes", earlier._id, code);
 }
 
-/** Why the user's latest card that came to an end did not arrive, in the messenger's words or ours; `null` when it did. */
+/** Why the user's latest settled card did not arrive, in the messenger's or the service's words; `null` if it did. */
 export async function getDeliveryProblem(ctx: QueryCtx, userId: string): Promise<string | null> {
-  // The start notice of each of ten shifts, and more.
+  // Enough for the start notices of ten shifts.
   const latest = await queryBy(ctx.db.query("messages"), "userId", userId).order("desc").take(12);
   const ended = latest.find(
     ({ state, error }) => !/^(?:queued|sending)$/.test(state) && error !== CALLED_OFF,

@@ -24,8 +24,8 @@ import { listUserWebhooks } from "./webhooks/events";
 /** Notices to every channel of an account, and a user's messenger settings. */
 
 /**
- * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, and a former
- * one while it has a say.
+ * Notifies a user on every channel: the chat in their settings, the account of a confirmed link, and a former one while
+ * it has a say.
  * @param notice.buttons For accounts with a say: a tap from any other chat has no effect.
  */
 export async function notifyEverywhere(
@@ -39,7 +39,7 @@ export async function notifyEverywhere(
   const { chatId: set, sealedBotToken } = config ?? {};
   if (set !== undefined) await enqueueCard(ctx, { ...card, chatId: set, sealedBotToken });
   const accounts = new Set([linked, former?.messengerId ?? null].filter((one) => one !== null));
-  // The default bot brings it already.
+  // The default bot sends it to this chat already.
   if (config?.sealedBotToken === undefined) accounts.delete(config?.chatId ?? "");
   for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
 }
@@ -59,10 +59,10 @@ export async function notifyAccount(
 export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
 
 /**
- * Queues a message with the caller's own words to the caller, or returns `null` if they have neither a bot and chat of
+ * Queues a message with the caller's own text to the caller, or returns `null` if they have neither a bot and chat of
  * their own nor a linked account.
- * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it: to a linked account the bot
- * only brings words of its own user.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it: the bot sends a linked
+ * account only the texts of its own user.
  */
 export const notify = internalMutation({
   args: { userId: v.string(), message: v.string(), keyHash: v.optional(v.string()) },

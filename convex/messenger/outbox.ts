@@ -49,18 +49,18 @@ type Change = Partial<Omit<Row, "picture" | "replaces" | "threadId">> &
 /** The outcome of an attempt at the next part. */
 const vSendStep = v.union(
   ...vSendOutcome.members,
-  /** There is no route. */
+  /** No bot or no chat is configured. */
   v.object({ kind: v.literal("skipped"), reason: v.string() }),
 );
 export type SendStep = Infer<typeof vSendStep>;
 
 const MAX_POSTPONEMENTS = 10;
 
-/** Begins an attempt at a card; `null` if it is settled. */
+/** Begins an attempt at a card; `null` if the card is settled. */
 export function beginAttempt(row: Row, now: number): Change | null {
   const isCutOff = row.state === "sending";
   if (!isCutOff && row.state !== "queued") return null;
-  // The last attempt never reported back: its part may have arrived.
+  // The last attempt never reported its outcome: its part may have arrived.
   if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
   return { state: "sending", doubts: row.doubts + (isCutOff ? 1 : 0), dueAt: now };
 }
@@ -86,7 +86,7 @@ export function getNextState(row: Row, step: SendStep, now: number): Change {
   }
 }
 
-/** Drops the features that the messenger may have refused about the first part, one at a time. */
+/** Drops what the messenger may have refused in the first part, one thing at a time. */
 function getStateAfterRefusal(
   row: Row,
   { status, reason }: { status: number; reason: string },
@@ -100,7 +100,7 @@ function getStateAfterRefusal(
   return { state: "failed", error: reason };
 }
 
-/** The card as text; a picture's missing caption is not a part of it. */
+/** The card as text. A picture's empty caption is dropped. */
 function withoutPicture({ parts }: Row): Change {
   return { picture: undefined, parts: parts[0] === "" ? parts.slice(1) : parts };
 }
@@ -119,7 +119,7 @@ const vSendAttempt = v.object({
   userId: v.string(),
   /** The next part. */
   part: v.string(),
-  /** The function that draws the picture whose caption the part is. */
+  /** The function that draws the picture; the part is its caption. */
   picture: v.union(vPicture, v.null()),
   buttons: vButtons,
   /** The message that the part replaces. */
@@ -129,7 +129,7 @@ const vSendAttempt = v.object({
   /** `null`: the service's own. */
   chatId: v.union(v.string(), v.null()),
   threadId: v.union(v.number(), v.null()),
-  /** For a part that may have arrived already: the pause while the messenger cannot be reached, in ms. */
+  /** The pause while the messenger is unreachable, in ms, for a part that may have arrived already; `null` for any other. */
   patienceMs: v.union(v.number(), v.null()),
 });
 export type SendAttempt = Infer<typeof vSendAttempt>;
@@ -207,7 +207,10 @@ async function getRoute(ctx: QueryCtx, row: Doc<"messages">) {
   };
 }
 
-/** Whether a chat is one person's: a group or channel has a negative id or a name, and the service's own is its operator's. */
+/**
+ * Whether a chat is one person's: groups and channels have a negative id or a name, and the service's own chat is the
+ * operator's.
+ */
 function isPrivate(chatId: string | null): boolean {
   return chatId !== null && /^\d+$/.test(chatId) && chatId !== getOptional("MESSENGER_CHAT_ID");
 }
@@ -227,14 +230,14 @@ async function beginNextAttempt(
   let part = row.parts[partsSent] ?? "";
   // Cards without a user are the service's own.
   if (sealedBotToken === null && userId !== NOBODY) {
-    // A chat with a confirmed link receives its user's account notices and buttons, so other users may not write there.
+    // A chat with a confirmed link gets its user's account notices and buttons, so other users must not write to it.
     const whose = chatId === null ? null : await findUserOfMessenger(ctx, chatId);
     if (whose !== null && whose !== userId)
       return skip("The default bot does not write to this chat for this user");
     const former = (await findFormerLink(ctx, userId, now))?.messengerId;
     const isOwn = chatId !== null && (chatId === linked || chatId === former);
     if (kind !== ANSWER && !isOwn) {
-      // A limit of the chat, however many have named it.
+      // A limit of the chat, however many users have set it.
       const isFirst = partsSent + row.doubts + row.postponements === 0;
       if (isFirst && !(await hasLeft(ctx, "namedChat", `chat:${chatId ?? "the service's own"}`)))
         return skip("This chat gets too many cards from people who named it");
@@ -276,7 +279,7 @@ async function settleCard(ctx: MutationCtx, row: Doc<"messages">): Promise<void>
   try {
     await ctx.runMutation(handle, { subject, sent, ...error });
   } catch (failure) {
-    // A failure of the caller's function must not undo this: a part whose outcome is rolled back would be sent again.
+    // A failure of the caller's function must not roll this back: a part whose outcome is lost would be sent again.
     log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: getErrorMessage(failure) });
   }
 }

@@ -12,11 +12,11 @@ export type Picture = Infer<typeof vPicture>;
 export const vSpan = v.union(
   v.string(),
   v.object({ bold: v.string() }),
-  /** A tap copies it: an address, a hash. */
+  /** Copied by a tap: an address, a hash. */
   v.object({ code: v.string() }),
-  /** A few words on one line. The address comes from the service or one of its sources, never from a text. */
+  /** A short text on one line. The address comes from the service or one of its sources, never from a text. */
   v.object({ words: v.string(), href: v.string() }),
-  /** One of the bot's commands, without its slash: a tap sends it. Text may follow it. */
+  /** A command of the bot, without its slash, perhaps with arguments: a tap sends it. */
   v.object({ command: v.string() }),
 );
 
@@ -27,10 +27,10 @@ export const vButton = v.union(
 );
 export const vButtons = v.array(v.array(vButton));
 
-/** A message that a card takes the place of. `isPicture`: its words are a picture's caption. */
+/** A message that a card replaces. `isPicture`: its text is a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
-/** The kinds of notices to an account. They name their chats. */
+/** The kinds of notices to an account, which go to all its chats. */
 export const NOTICES = ["account", "change of chat"] as const;
 
 export const messengerTables = {
@@ -42,7 +42,7 @@ export const messengerTables = {
     userId: v.string(),
     /** The user's own bot, sealed (`lib/seals`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
-    /** As it was set: `chat` or `chat:topic`. */
+    /** The form of settings: `chat` or `chat:topic`. */
     chatId: v.optional(v.string()),
     /** Epoch ms: when it was set, or, to within a day, last used. */
     updatedAt: v.number(),
@@ -50,7 +50,7 @@ export const messengerTables = {
     .index("by_userId", ["userId"])
     .index("by_updatedAt", ["updatedAt"]),
 
-  /** Groups that have become supergroups, under another id. Written by `messenger/outbox`. Kept: ids are set for good. */
+  /** Groups that have become supergroups, with a new id. Written by `messenger/outbox`. Kept, because ids never change back. */
   chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
 
   /**
@@ -65,11 +65,11 @@ export const messengerTables = {
     linkedAt: v.number(),
     /**
      * When the account itself confirmed it, in its chat with the bot, or a bot with the operator's secret did. Absent
-     * while only `POST /messenger/connect` has reported it, which is open to any caller without a secret: then the account
-     * gets nothing of the user's, and its own word, or the user's, replaces the link.
+     * while only `POST /messenger/connect` has reported it, which is open to any caller without a secret: then the
+     * account gets nothing of the user's, and the account or the user can replace the link.
      */
     confirmedAt: v.optional(v.number()),
-    /** The hash of the used code: if the account sends it again, it is the same link, or confirms it. */
+    /** The hash of the used code: the same code from the account again confirms the link, or changes nothing. */
     codeHash: v.optional(v.string()),
   })
     .index("by_messengerId", ["messengerId"])
@@ -86,7 +86,7 @@ export const messengerTables = {
     userId: v.string(),
     /** HMAC-SHA256 of the code; of a proof, which is posted in public, SHA-256. */
     codeHash: v.string(),
-    /** Of a proof, in lower case: it counts from this handle only. */
+    /** Of a proof, in lower case: only a post of this handle counts. */
     handle: v.optional(v.string()),
     expiresAt: v.number(),
   })
@@ -105,9 +105,9 @@ export const messengerTables = {
     chatId: v.optional(v.string()),
     /** The topic in that chat. */
     threadId: v.optional(v.number()),
-    /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
+    /** Sent by the default bot even if the user has their own: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
-    /** The user's own bot as it was when the card was queued, for the last word of settings that go; removed at the end. */
+    /** The user's own bot when the card was queued, for the last notice of removed settings; dropped when the card is settled. */
     sealedBotToken: v.optional(v.string()),
     /** The kind of card, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
@@ -117,9 +117,9 @@ export const messengerTables = {
     key: v.optional(v.string()),
     /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
     parts: v.array(v.string()),
-    /** Draws the picture whose caption the first part is when the card is sent; removed once that has failed. */
+    /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
     picture: v.optional(vPicture),
-    /** Below the last part. */
+    /** Shown below the last part. */
     buttons: v.optional(vButtons),
     /** The message in the chat that the first part replaces. */
     replaces: v.optional(vReplaced),

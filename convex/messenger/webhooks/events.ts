@@ -13,19 +13,19 @@ import { enqueueWork, findWork } from "../../platform/work";
 import { vWebhookEvent, webhookTables, type Event, type EventType } from "./tables";
 
 /**
- * Users' webhooks, the events for them, and which are posted when (`messenger/actions` posts them): two pieces of work at a
- * time, one for receivers that accepted their last post, one for the others, so that a dead receiver never delays a healthy
- * one. A batch is posted at once, and its outcomes are stored in one transaction. A batch that is lost is posted again,
- * under the same ids.
+ * Users' webhooks, their events, and the order of the posts (by `messenger/actions`). There are two pieces of work at a
+ * time, one for receivers that accepted their last post and one for the others, so that a dead receiver never delays a
+ * healthy one. The posts of a batch are concurrent, and their outcomes are stored in one transaction. A lost batch is
+ * posted again, under the same ids.
  */
 
 /** The most webhooks of a user. */
 const MOST_WEBHOOKS = 3;
-/** How many webhooks get an event in one transaction, and events are in one answer. */
+/** The number of webhooks that get an event in one transaction, and of events in an answer. */
 const PAGE = 100;
 /** The pauses between attempts: three days in all. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, ...[0.5, 2, 5, 10, 14, 20, 20].map((hours) => hours * HOUR)];
-/** The most posts at once, in all and to one host; and how many are looked at, as those of one host may stand in front. */
+/** The maximum of concurrent posts, in all and to one host; and of rows read for a batch, because one host's may come first. */
 const BATCH = 100;
 const MOST_OF_HOST = 10;
 const LOOK_AT = 500;
@@ -111,7 +111,7 @@ const vPostAttempt = v.object({
 });
 export type PostAttempt = Infer<typeof vPostAttempt>;
 
-/** The next batch, the longest due first. Nothing is written: what is posted stays due until its outcome is stored. */
+/** The next batch, the longest due first. It writes nothing: a post stays due until its outcome is stored. */
 export const getNextBatch = internalQuery({
   args: { lane: vLane, now: v.number() },
   returns: v.array(vPostAttempt),
@@ -135,13 +135,13 @@ export const getNextBatch = internalQuery({
 const vPostResult = v.object({
   postId: v.id("webhookPosts"),
   tries: v.number(),
-  /** `gone`: the receiver wants no more, or there is none. */
+  /** `gone`: the receiver rejects further posts, or the webhook does not exist. */
   kind: literals("delivered", "gone", "failed"),
   problem: v.optional(v.string()),
 });
 export type PostResult = Infer<typeof vPostResult>;
 
-/** Stores the outcomes of attempts; what another attempt has stored before stays. */
+/** Stores the outcomes of attempts, except those that another attempt has stored already. */
 export const storePostResults = defineMutation(
   { results: v.array(vPostResult) },
   async (ctx, { results }) => {
@@ -204,13 +204,13 @@ export const remove = defineMutation({ userId: v.string(), webhookId: v.string()
   await ctx.db.delete("webhooks", row._id);
 });
 
-/** A row's time is that of its transaction's beginning: an older one can appear until no earlier transaction is open. */
+/** A row's time is the start of its transaction, so an older row can still appear while an earlier transaction is open. */
 const SETTLED_MS = 10 * SECOND;
 
 /**
- * The events that were for a user's webhooks, delivered or not, oldest first, each once.
- * @param after As `next` of the page before, or epoch ms: what was written later.
- * @returns `next` is `null` if there is no further page.
+ * The events for a user's webhooks, delivered or not, oldest first, each once.
+ * @param after The `next` of the page before, or epoch ms, for events written later.
+ * @returns `next` is `null` on the last page.
  */
 export const readEvents = internalQuery({
   args: { userId: v.string(), after: v.number(), now: v.number() },

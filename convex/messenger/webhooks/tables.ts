@@ -14,7 +14,7 @@ const vEventType = literals(
 );
 export type EventType = Infer<typeof vEventType>;
 
-/** Something that has happened. */
+/** An event, as it is posted. */
 export const vWebhookEvent = v.object({
   /** Its `webhook-id`: the same in every attempt, and at every webhook. */
   id: v.string(),
@@ -28,9 +28,9 @@ export type Event = Infer<typeof vWebhookEvent>;
 
 export const webhookTables = {
   /**
-   * Addresses to which users want events posted. Written by `messenger/webhooks`, and by `messenger/notices`, which ends
-   * all of an id that has got an owner. Deleted when its user removes it or its receiver wants no more; a stranger's after
-   * 30 days where it did not take its latest post.
+   * Users' addresses for events. Written by `messenger/webhooks`, and by `messenger/notices`, which removes all of an
+   * id that gets an owner. Deleted when its user removes it or its receiver answers that it is gone; an anonymous
+   * user's after 30 days if it did not accept its latest post.
    */
   webhooks: defineTable({
     userId: v.string(),
@@ -41,12 +41,12 @@ export const webhookTables = {
     problem: v.optional(v.string()),
   }).index("by_userId", ["userId"]),
 
-  /** Posts: one row for each event and webhook. Written by `messenger/webhooks`. Can be read for 7 days, dies after 30. */
+  /** Posts: one row per event and webhook. Written by `messenger/webhooks`. Readable for 7 days, deleted after 30. */
   webhookPosts: defineTable({
     userId: v.string(),
     webhookId: v.id("webhooks"),
     event: vWebhookEvent,
-    /** Both wait for `dueAt`; `retrying`: its webhook did not take its last post. */
+    /** Both wait for `dueAt`; `retrying`: the webhook did not accept its last post. */
     state: literals("due", "retrying", "delivered", "failed"),
     /** How many attempts have ended. */
     tries: v.number(),
@@ -79,7 +79,7 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
   },
 };
 
-/** The context of a secret's envelope: it opens only for its user and its address. */
+/** The context of a secret's envelope: it opens only for its user and address. */
 export function getSecretSeal({ userId, url }: { userId: string; url: string }): SealContext {
   return { purpose: "webhook secret", owner: `${userId}\n${url}` };
 }

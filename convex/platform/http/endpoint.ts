@@ -17,14 +17,14 @@ import {
   type Method,
 } from "./router";
 
-/** What a handler knows of a request besides its input. */
+/** The parts of a request that a handler gets beside its input. */
 export type Call = {
   headers: Headers;
   /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
   /** The `userId` as the request names it; `caller.userId` and the input's `userId` are the account that it stands for. */
   named: string | undefined;
-  /** Who is asking, for limits that are counted later because a cached read is free. */
+  /** For limits that the handler charges itself, because a cached read is free. */
   caller: Caller;
 };
 
@@ -55,19 +55,19 @@ type Media =
   | "text/javascript"
   | "image/svg+xml";
 
-/** What the API document says beyond the schemas. Prose is plain text, with `code` in backticks. */
+/** An endpoint's texts in the API document. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
-  /** What the summary leaves out: costs, work that continues in the background, what a field means for others. */
+  /** Details beyond the summary: costs, work that continues in the background, a field's effect on other users. */
   description?: string;
-  /** When it answers 202 with the same shape, because the work is waiting. */
+  /** The condition of a 202 answer, which has the same shape: work that has to wait. */
   accepted?: string;
-  /** When it answers 304, without a body. */
+  /** The condition of a 304 answer, which has no body. */
   unchanged?: string;
   /** One request and its answer, as sent. */
   example?: { input: z.input<Input>; output: z.output<Output> };
   /**
-   * When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit, access and keys, are
-   * not listed.
+   * The endpoint's own failures, each with its condition. Failures that every endpoint has, or that follow from its
+   * limit, access and keys, are not listed.
    */
   errors?: { readonly [Code in ErrorCode]?: string | DocumentedFailure };
   /** Request headers it reads, with their purposes. */
@@ -94,14 +94,11 @@ export type Endpoint<
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
   guard?: (headers: Headers, body: string, by: Asker) => void | Promise<void>;
-  /**
-   * Counted once per request, before the handler. Leave it out if only some requests cost something, or their slot counts
-   * them.
-   */
+  /** Charged once per request, before the handler. Omit it if only some requests cost something, or if a slot limits them. */
   limit?: LimitName;
   /**
-   * Refuses callers without it, after the address's limit was counted and before the user's is. The handler finds their
-   * credential in `caller`.
+   * Refuses callers without this access, after the address's limit was charged and before the user's is. The handler
+   * finds the credential in `caller`.
    */
   access?: Access;
   /** The query of a GET and the JSON body of a POST alike. */
@@ -167,7 +164,7 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
         requestId,
       };
       const idempotencyKey = readIdempotencyKey(request, parsed);
-      // Where access is decided in between, the address is counted before it; else both at once.
+      // If access is decided in between, charge the address before and the user after it; otherwise both at once.
       const decides = access !== undefined && access !== "shown";
       if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
       const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
@@ -194,7 +191,7 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
   };
 }
 
-/** What the API document says, besides its own, of an endpoint that looks at its caller's credential. */
+/** An endpoint's documentation with the header and the errors that its `access` adds. */
 function documentAccess(
   access: Access,
   { headers, errors }: Pick<Documentation<never, never>, "headers" | "errors">,

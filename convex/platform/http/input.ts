@@ -34,7 +34,7 @@ export const userId = requiredText(MAX_USER_ID)
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; anyone who knows it can act for its owner.",
   );
 
-/** A token's symbol or name that may be left out; an empty one counts as left out. The sources decide which token a name means. */
+/** A token's symbol or name, optional; an empty one counts as omitted. The sources decide which token a name means. */
 export const optionalToken = optionalUnlessBlank(
   maxLengthString(60)
     .trim()
@@ -45,7 +45,7 @@ export const optionalToken = optionalUnlessBlank(
   "Token to focus on, by its symbol or its name: btc, $BTC, BTC/USDT and Bitcoin all mean BTC, Shiba Inu means SHIB; omit for the whole market.",
 );
 
-/** One of a few symbols, in any case. @param read The symbol that is meant by what was written. */
+/** One of a few symbols, in any case. @param read Converts the sent text to its symbol. */
 export function oneOfSymbols<const Symbols extends readonly [string, ...string[]]>(
   symbols: Symbols,
   problem: string,
@@ -78,14 +78,14 @@ export const chatId = z
   .transform(String)
   .describe("Messenger chat: its numeric id (negative for groups), or @channel.");
 
-/** Two names at least, and none of this machine, of home and office networks, of clusters and clouds, or of special use. */
+/** A host name of at least two labels, outside the names of local machines and networks, clusters, clouds and special use. */
 const PUBLIC_NAME =
   /^(?!.*(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$)(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]+$/;
 
 /**
- * An https address at a public name, to which the service may post. A name is not resolved, because the platform's runtime
- * cannot: one of a private address is stopped by the platform's network and by TLS. Nobody has a certificate for an
- * address in numbers, so those are refused however they are written; other ports would make the service a port scanner.
+ * An https address with a public host name, for posts by the service. The name is not resolved, because Convex's
+ * runtime cannot: requests to a private address fail at the platform's network and at TLS. IP addresses in any notation
+ * are refused, and other ports, which would make the service a port scanner.
  */
 export const publicAddress = requiredText(2_048)
   .pipe(
@@ -109,18 +109,18 @@ export const publicAddress = requiredText(2_048)
   )
   .transform(({ href }) => href);
 
-/** Makes a field optional and treats `""`, `null` and the values of `alsoEmpty` as left out. */
+/** Makes a field optional; `""`, `null` and the value of `alsoEmpty` count as omitted. */
 export function optionalUnlessBlank<Shape extends z.ZodType>(shape: Shape, alsoEmpty?: string) {
   const isEmpty = (value: unknown) => value === "" || value === null || value === alsoEmpty;
   return z.preprocess((value) => (isEmpty(value) ? undefined : value), shape.optional());
 }
 
-/** An optional `userId`; the shared id that some clients send counts as left out. */
+/** An optional `userId`; the shared id that some clients send counts as omitted. */
 export const optionalUserId = optionalUnlessBlank(userId, SHARED_ID);
 
 const DIGITS = /^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$/;
 
-/** A number, fractions included, as a number or as its digits: a query has only text. */
+/** A number, fractions included, sent as a number or as text: a query has only text. */
 export function numberInRange(min: number, max: number, shape: "number" | "int" = "number") {
   const problem = `must be a ${shape === "int" ? "whole " : ""}number from ${min} to ${max}`;
   return z.preprocess(
@@ -129,7 +129,7 @@ export function numberInRange(min: number, max: number, shape: "number" | "int" 
   );
 }
 
-/** A whole number, optional. @param otherwise The default. */
+/** An optional whole number. @param otherwise The default. */
 export function wholeNumberWithDefault(otherwise: number, min: number, max: number) {
   return optionalUnlessBlank(numberInRange(min, max, "int")).transform((given) => given ?? otherwise);
 }
@@ -155,7 +155,7 @@ export const idempotencyKey = optionalUnlessBlank(
   "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; if both are sent, they must not differ.",
 );
 
-/** What accompanies a text whose figures come from facts, as callers see it. */
+/** The source of a figure in a text, in the form of an answer. */
 export const publicSource = z.object({
   id: z.number().describe("Its number in the texts' citations"),
   name: z.string().describe("The source; a language model is named as one, and is unverified"),
@@ -168,7 +168,7 @@ export function toPublicSources(sources: readonly CitedSource[]): z.output<typeo
   return sources.map((one) => ({ ...one, observedAt: toIso(one.observedAt) }));
 }
 
-/** What descriptions of several endpoints share: values of their examples, and the headers that they read. */
+/** Parts of several endpoints' documentation: values of examples, and request headers. */
 
 export const EXAMPLE_USER = "3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7";
 export const EXAMPLE_ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -3,18 +3,19 @@ import { AppError } from "../../lib/errors";
 import { parseJson } from "../../lib/text/json";
 
 /**
- * What a value of another JSON type means. Clients, models above all, write a list as its JSON, a number as text and an id
- * of digits as a number; a query has nothing but text. The schemas say what they want, and nothing is guessed.
+ * Coerces values of another JSON type. Clients, above all language models, send a list as JSON text, a number as text
+ * and an id of digits as a number; a query has only text. A value becomes the type that its schema expects only if it
+ * is unambiguous.
  */
 
 type Fields = Record<string, unknown>;
 
-/** How deep a value may be written as text inside of another one. */
+/** The accepted levels of JSON text inside JSON text. */
 export const MOST_TURNS = 4;
 
 /**
- * The input with each value that has the wrong type read as what it means; `null` if there is none that means anything.
- * @param issues What a schema has found, with the fields' names as they were sent.
+ * The input with values of a wrong type coerced to the expected one; `null` if none can be.
+ * @param issues The schema's issues, with the fields' names as they were sent.
  * @throws AppError `invalid_request` for a number that has lost its digits.
  */
 export function readAsMeant(input: Fields, issues: readonly z.core.$ZodIssue[]): Fields | null {
@@ -46,7 +47,7 @@ function parseDigits(value: unknown, path: readonly PropertyKey[]): string | und
   throw new AppError("invalid_request", `${path.map(String).join(".")} ${problem}`);
 }
 
-/** The list or the object that a text holds. */
+/** The list or object in a JSON text. */
 function parseNested(text: string, expected: "array" | "object"): unknown {
   if (!text.startsWith(expected === "array" ? "[" : "{")) return undefined;
   try {
@@ -56,7 +57,7 @@ function parseNested(text: string, expected: "array" | "object"): unknown {
   }
 }
 
-/** The same with another value at the path; what is copied is only what leads there, because the rest is the request's. */
+/** A copy with another value at the path. The rest is shared with the request's input, and stays unchanged. */
 function withValue(within: unknown, [name, ...inner]: readonly PropertyKey[], value: unknown): unknown {
   if (name === undefined) return value;
   if (typeof within !== "object" || within === null) return within;

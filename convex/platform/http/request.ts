@@ -8,7 +8,7 @@ import { isForm } from "./router";
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A body as text. `flaw`: it is no text in the charset that it names, and has replacement characters. */
+/** A body as text. `flaw`: why it is not valid in its declared charset; the text then has replacement characters. */
 type ReadBody = { text: string; flaw: string | null };
 
 /** The request's body. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
@@ -20,7 +20,7 @@ export async function readRequestBody(request: Request): Promise<ReadBody> {
   return decodeText(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
 }
 
-/** Text in the charset of its mark, else in the one that its type names, else in UTF-8; so is text of an unknown charset. */
+/** Decodes by the byte order mark, else the declared charset, else UTF-8, also if that charset is unknown. */
 function decodeText(bytes: Uint8Array, type: string): ReadBody {
   const [, named = "utf-8"] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
   const [first, second] = bytes;
@@ -34,7 +34,7 @@ function decodeText(bytes: Uint8Array, type: string): ReadBody {
   return { text: new TextDecoder().decode(bytes), flaw };
 }
 
-/** The platform's decoder answers nothing where the standard one throws. */
+/** `undefined` for invalid bytes: Convex's decoder returns nothing where the standard one throws. */
 function strictly(bytes: Uint8Array, charset: string): string | undefined {
   try {
     const text: unknown = new TextDecoder(charset, { fatal: true }).decode(bytes);
@@ -45,8 +45,8 @@ function strictly(bytes: Uint8Array, charset: string): string | undefined {
 }
 
 /**
- * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its
- * content type; the form of a page. Half characters, which clients produce by cutting texts, become the replacement character.
+ * The raw input of a request: the query of a GET (or HEAD), the JSON object of a POST whatever its content type (no
+ * body is `{}`), or a page's form. Lone surrogates, from clients that truncate text, become replacement characters.
  * @throws AppError `invalid_request` when the body is not a JSON object.
  */
 export function readRawInput(request: Request, body: string, hasForm: boolean): Record<string, unknown> {
@@ -71,8 +71,8 @@ export function parseBodyInput(body: string): Record<string, unknown> {
 }
 
 /**
- * For closed shapes: refuses a POST with fields in its address, because ignoring them (above all `dryRun`) would change
- * what moves.
+ * Refuses fields in the address of a POST to a closed shape, because ignoring them (above all `dryRun`) could move
+ * money that its caller meant to keep.
  * @throws AppError `invalid_request` naming the fields.
  */
 export function refuseInAddress(shape: z.ZodType, request: Request): void {
@@ -86,7 +86,7 @@ export function refuseInAddress(shape: z.ZodType, request: Request): void {
   );
 }
 
-/** Names of fields, safe to repeat in an answer. */
+/** Field names in a form that is safe to repeat in an answer. */
 function namesShown(names: readonly string[]): string {
   const shownNames = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
   const more = names.length - shownNames.length;
@@ -95,10 +95,10 @@ function namesShown(names: readonly string[]): string {
 
 const MOST_NAMES = 20;
 
-/** What clients send for a field that they leave out: `null`, or its name in a programming language. */
+/** Values that clients send for an omitted field: `null`, or its name in a programming language. */
 const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
 
-/** The fields that have a value. Unknown ones stay, for shapes that refuse them. */
+/** The fields that have a value. Unknown fields stay, for schemas that refuse them. */
 function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
   const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
   const isNothing = (value: unknown) => NOTHING.has(typeof value === "string" ? value.trim() : value);
@@ -131,7 +131,7 @@ export function parseInput<Shape extends z.ZodType>(
   const [issue] = parsed.error.issues;
   const [name, ...inner] = issue?.path ?? [];
   const refuse = (problem: string) => new AppError("invalid_request", problem);
-  // Ignoring an unknown field of an order may move what its caller meant to stay.
+  // Ignoring an unknown field of an order could move money that its caller meant to keep.
   if (issue?.code === "unrecognized_keys" && shape instanceof z.ZodObject) {
     const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
     if (name !== undefined) throw refuse(`${namesShown(issue.keys)} ${are} of ${String(name)}`);
@@ -147,7 +147,7 @@ export function parseInput<Shape extends z.ZodType>(
   throw refuse(`${field} ${isMissing(issue) ? "is required" : issue.message}`);
 }
 
-/** An issue under the name that its field was sent with. */
+/** An issue with its field under the name that was sent. */
 function asSent(shape: z.ZodType, given: Record<string, unknown>, issue: z.core.$ZodIssue): z.core.$ZodIssue {
   const [name, ...inner] = issue.path;
   return name === undefined ? issue : { ...issue, path: [nameSent(shape, given, String(name)), ...inner] };
@@ -155,7 +155,7 @@ function asSent(shape: z.ZodType, given: Record<string, unknown>, issue: z.core.
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
 
-/** The name under which a field was sent: its own, or an alias. */
+/** The sent name of a field: its own, or an alias. */
 function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
   if (raw[name] !== undefined) return name;
   const aliases = Object.entries(aliased.safeParse(shape.meta()).data?.aliases ?? {});
@@ -164,7 +164,7 @@ function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string):
 
 const MALFORMED = "is malformed";
 
-/** Completes the sentence "<field> …" if a schema has no message of its own. */
+/** The problem as the end of the sentence "<field> …", for schemas without a message of their own. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -188,15 +188,21 @@ function describeIssue(issue: z.core.$ZodRawIssue): string {
 const UNKNOWN = "unknown";
 
 type AddressSources = {
-  /** The platform's value: in the cloud from its own edge, on a self-hosted backend the first entry of `X-Forwarded-For`. */
+  /**
+   * The platform's value: of Convex's own edge in the cloud, or of the first entry of `X-Forwarded-For` on a
+   * self-hosted backend.
+   */
   platform: string | null;
   /** The header `X-Forwarded-For`. Each proxy appends its caller on the right; the caller could have written the rest. */
   forwardedFor: string | null;
-  /** How many proxies of the operator stand before the deployment; 0 if the platform's value can be trusted. */
+  /** The number of the operator's proxies before the deployment; 0 if the platform's value can be trusted. */
   hops: number;
 };
 
-/** The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, which is what one customer has. */
+/**
+ * The caller's network address: an IPv4 address unchanged, an IPv6 address as its /64 network, the size of one
+ * customer's network.
+ */
 export function getCallerAddress({ platform, forwardedFor, hops }: AddressSources): string {
   if (hops === 0 || forwardedFor === null) return maskNetwork(platform ?? "");
   const entries = forwardedFor.split(",");

@@ -13,8 +13,8 @@ import type { Access, Credential } from "../limits/callers";
 import { log } from "../../lib/log";
 
 /**
- * Finds the endpoint for a request's path, and makes the response from its answer or failure. The platform evaluates
- * this file for every request, so a domain's endpoints are loaded only when one of them is called.
+ * Finds the endpoint of a request, and turns its answer or failure into a response. Convex evaluates this file for
+ * every request, so a domain's endpoints are loaded only when one of them is called.
  */
 
 const METHODS = ["GET", "POST"] as const;
@@ -28,12 +28,12 @@ export type AccountQuestion = {
   /** A token was sent, and is not valid. */
   isTokenWrong?: boolean;
 };
-/** The answer, from a room above this folder. */
+/** The answer, from the `identity` room. */
 export type ResolvedAccount = {
   /** The account that the id stands for. */
   userId: string;
   credential: Credential | null;
-  /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
+  /** Fields that are added to every JSON answer; empty if there is nothing to tell the caller. */
   notes: object;
 };
 /** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
@@ -72,12 +72,12 @@ export function mount(
   routes: Routes,
   { knownId, failurePage }: { knownId: KnowId; failurePage: FailurePage },
 ): void {
-  /** The path as declared. An unknown path may contain anything, even a secret, and is not logged. */
+  /** The declared path. An unknown path may contain anything, even a secret, and is not logged. */
   const findDeclaredPath = (pathname: string): string | undefined =>
     Object.hasOwn(routes, pathname)
       ? pathname
       : Object.keys(routes).find((path) => matchPath(path, pathname) !== null);
-  // By the address itself, whichever route matched: a prefix also matches other paths, and unknown ones.
+  // Resolve the endpoint by the path itself: a prefix route also matches other and unknown paths.
   const handler = httpAction((ctx: ActionCtx, request) => {
     const path = findDeclaredPath(getPath(request));
     return answer(request, path ?? "unknown", failurePage, async (requestId) => {
@@ -116,7 +116,7 @@ export function getPath(request: Request): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-/** The fields in an address: a path may end with one, `/signals/{id}`, which is one whole segment. `null`: no match. */
+/** The fields in a path. A declared path may end with one, `/signals/{id}`, which matches one whole segment. `null`: no match. */
 export function matchPath(path: string, pathname: string): Record<string, string> | null {
   const [prefix = "", field] = path.split(/[{}]/);
   if (field === undefined) return pathname === path ? {} : null;
@@ -129,7 +129,7 @@ export function matchPath(path: string, pathname: string): Record<string, string
   }
 }
 
-/** Answers one request: only here does a failure become `{ error }` with its status, or a page for a browser. */
+/** Answers one request. Only here does a failure become `{ error }` with its status, or a page for a browser. */
 async function answer(
   request: Request,
   path: string,
@@ -166,7 +166,7 @@ export async function respondWithFailure(
   const status = STATUS[code];
   const more: Record<string, string> = { ...headers };
   if (retryAfterMs !== undefined) more["Retry-After"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
-  // Payment terms are for programs, whatever they accept.
+  // Payment terms are read by programs, whatever they accept.
   if (page === undefined || code === "payment_required") {
     const bodyText = JSON.stringify({ error: message, ...body });
     return respond(status, "application/json", bodyText, requestId, more);
@@ -178,7 +178,7 @@ export async function respondWithFailure(
 
 const INTERNAL: ErrorData = { code: "internal", message: "Internal error" };
 
-/** Whether a browser opens the address. Libraries accept `text/html` by default, too; XHTML only browsers do. */
+/** Whether a browser opens the address. Libraries accept `text/html` by default, too; only browsers accept XHTML. */
 function isBrowser({ headers }: Request): boolean {
   const isNavigation = headers.get("sec-fetch-mode")?.trim().toLowerCase() === "navigate";
   return isNavigation || /\bapplication\/xhtml\+xml\b/i.test(headers.get("accept") ?? "");
@@ -212,10 +212,10 @@ const CORS = {
     "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
-/** Most answers are private. An answer that may be cached says so itself. */
+/** Answers are private by default; a cacheable one sets its own headers. */
 const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
-/** Any method, so that a wrong one is a readable 405; the star does not cover `Authorization`. */
+/** Allows any method, so that a wrong one gets a readable 405. The star does not cover `Authorization`. */
 function preflightHeaders(): Record<string, string> {
   return {
     ...CORS,
