@@ -36,9 +36,9 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type CollectionR
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
-/** How long facts of an earlier refresh are used where a source fails. */
+/** How long the facts of an earlier refresh replace those of a failed source. */
 const FACTS_GOOD_MS = 10 * MINUTE;
-/** The facts of the market, at most a minute old where their source answers in time. */
+/** The facts of the market, at most a minute old if their source answers in time. */
 async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[] = []): Promise<Fact[]> {
   const requested = [QUOTES, ...LISTS, ...more];
   await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
@@ -46,12 +46,12 @@ async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 
-/** The gateway's last list; `null` if it is too old. */
+/** The gateway's stored list; `null` if it is too old. */
 async function readStoredList(ctx: ActionCtx): Promise<GatewayList | null> {
   return parseStoredList(await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: LIST_KEY }));
 }
 
-/** Asks the gateway for its list, and keeps it. @throws AppError `upstream` */
+/** Requests the gateway's list, and stores it. @throws AppError `upstream` */
 async function askForList(
   ctx: ActionCtx,
   facts: readonly Fact[],
@@ -68,8 +68,8 @@ const unfilledListError = () =>
   new AppError("upstream", "The LLM gateway sent a list that does not fill the market");
 
 /**
- * Renews the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
- * sources do not cover the market, otherwise after it, for the time when they do not.
+ * Refreshes the snapshot from the sources. The gateway is asked at most every ten minutes: before the snapshot if the
+ * sources do not cover the market, otherwise after it, as a reserve.
  */
 export const renew = defineRefresh({}, async (ctx, { billTo }): Promise<string> => {
   const [facts, list] = await Promise.all([readMarketFacts(ctx), readStoredList(ctx)]);
@@ -138,14 +138,14 @@ export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, w
   return JSON.stringify(tokenAnswer satisfies TokenAnswer);
 });
 
-/** The live price by hand: `npx convex run --prod market/actions:price '{"token":"ETH"}'`. */
+/** For the operator, the live price: `npx convex run --prod market/actions:price '{"token":"ETH"}'`. */
 export const price = internalAction({
   args: { token: vPricedToken },
   returns: vPrice,
   handler: withUsage((ctx, { token }: { token: PricedToken }) => getLivePrice(ctx, token)),
 });
 
-/** Takes one sample of each token, with one call to the chain for all. */
+/** Takes a sample of each token, with one call to the chain for all. */
 export const takeSamples = defineProviderAction({}, async (ctx) => {
   const { found, failures } = await findPrices(PRICED_TOKENS);
   await ctx.runMutation(internal.market.samples.storeAll, { samples: found, usage: takeUsage() });
@@ -155,7 +155,7 @@ export const takeSamples = defineProviderAction({}, async (ctx) => {
   }
 });
 
-/** Stores the exchange's hours of the last day, so that a new deployment has a price history; the next tick retries. */
+/** Stores the exchange's hourly closes of the last day, so that a new deployment has a price history. The next tick retries. */
 export const learnLastDay = defineProviderAction({}, async (ctx) => {
   const now = Date.now();
   for (const token of PRICED_TOKENS) {

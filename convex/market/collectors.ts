@@ -26,16 +26,16 @@ import type { Collector, MissingCollection, CollectionRequest, PriceSource } fro
  * its answer to facts.
  */
 
-/** Collections that end within this time of one another are stored together. */
+/** Collections that end within this time of each other are stored together. */
 const STORED_TOGETHER_MS = 100;
 
 type Outcome = { claim: CollectionRequest; result: Fact[] | string };
 
 /**
- * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is collecting,
- * and waits for the rest. Never throws for a source's failure.
- * @param waitMs Later answers count as missing, and their source has a cooldown of a minute.
- * @returns The collections that failed, with the reasons.
+ * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is
+ * collecting, and waits for the others. Never throws for a source's failure.
+ * @param waitMs Later answers count as missing, and their source gets a cooldown of a minute.
+ * @returns The failed collections, with the reasons.
  */
 export async function collectFacts(
   ctx: ActionCtx,
@@ -107,13 +107,13 @@ function buildSourceFacts(
   return buildFacts({ ...by, source: SOURCE_NAMES[source] }, values);
 }
 
-/** The page of a live price by source, "" for none; CoinGecko's prices come with its table of coins. */
+/** The page of a live price by source; "" for none. CoinGecko's prices come with its table of coins. */
 const PRICE_PAGES: Record<Exclude<PriceSource, "coingecko">, (symbol: string) => string> = {
   chainlink: () => "",
   coinbase: (symbol) => getCoinbasePage(symbol, "ticker"),
 };
 
-/** Live prices of the majors, by each source that answers; empty if none does. */
+/** Live prices of the majors from every source that answers; empty if none does. */
 async function collectQuotes(): Promise<Fact[]> {
   const answers = listKeys(PRICE_PAGES).map(async (source) => {
     const quotes = await orReason(askQuotes(source, MAJORS, deadlines.grounding));
@@ -128,7 +128,7 @@ async function collectQuotes(): Promise<Fact[]> {
   return (await Promise.all(answers)).flat();
 }
 
-/** How many of the largest coins have facts of their own. */
+/** The number of the largest coins with facts of their own. */
 const LISTED = 50;
 
 async function collectMarkets(turns: WaitTurn): Promise<Fact[]> {
@@ -160,7 +160,7 @@ async function collectDay(turns: WaitTurn, subject: string): Promise<Fact[]> {
   return buildSourceFacts("coinbase", by, { lastTrade, dayChange, dayHigh, dayLow, dayVolume });
 }
 
-/** Orders this near to the middle price count as depth. */
+/** Orders within this distance of the middle price count as depth. */
 const DEPTH_SHARE = 0.01;
 
 async function collectBook(turns: WaitTurn, subject: string): Promise<Fact[]> {
@@ -204,7 +204,7 @@ async function collectPerpetuals(turns: WaitTurn): Promise<Fact[]> {
 
 const HEADLINES = 6;
 
-/** The day's headlines that name a coin, or all of the market. */
+/** The day's headlines that name a coin, or all headlines of the market. */
 async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Promise<Fact[]> {
   const articles = await askHeadlines(turns, deadlines.publicData);
   const [markets] = LISTS;

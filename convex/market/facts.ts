@@ -11,7 +11,7 @@ import { normalizeText } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
 
-/** Facts: how they are stored, read, and searched for coins. */
+/** Facts: their storage, their reads, and the search for coins in texts. */
 const SLOT_MS = 30 * MINUTE;
 
 /** The start of a moment's half hour; epoch ms. */
@@ -24,7 +24,7 @@ export const toCollectionKey = ({ collector, subject }: CollectionRequest): stri
 const GOOD_FOR_MS: Partial<Record<Collector, number>> = { trending: 5 * MINUTE, news: 15 * MINUTE };
 const getGoodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
 
-/** Live prices of the majors, by every source of them. */
+/** Live prices of the majors, from each of their sources. */
 export const QUOTES: CollectionRequest = { collector: "quotes", subject: "" };
 
 /** Collections that every focus needs. */
@@ -52,7 +52,7 @@ export function encodeFacts(facts: readonly Fact[]): string {
 
 /** The facts of a row. */
 export function decodeFacts({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
-  // Written by `encodeFacts` alone.
+  // Written only by `encodeFacts`.
   const sayings: unknown = JSON.parse(facts);
   if (!areSayings(sayings)) throw new Error("A row of facts holds a list");
   return sayings.flatMap(({ values, ...by }) =>
@@ -67,7 +67,7 @@ function areSayings(stored: unknown): stored is StoredFacts[] {
   return Array.isArray(stored);
 }
 
-/** The latest facts of a collection, of the half hours up to the one `at` is in. */
+/** The latest facts of a collection, up to the half hour of `at`. */
 async function findLatest(
   ctx: QueryCtx,
   wanted: CollectionRequest,
@@ -82,7 +82,7 @@ async function findLatest(
 
 export const vFactsAt = v.object({ facts: v.array(vFact), absent: v.array(vCollectionRequest) });
 
-/** The facts of these collections as of `at` (epoch ms), and the collections without facts in the `withinMs` before. */
+/** The facts of these collections at `at` (epoch ms), and the collections without facts in the `withinMs` before. */
 export async function getFactsAt(
   ctx: QueryCtx,
   { wanted, withinMs, at }: { wanted: readonly CollectionRequest[]; withinMs: number; at: number },
@@ -99,7 +99,7 @@ export async function getFactsAt(
   };
 }
 
-/** Facts without those of another coin of the same ticker: the coin that is first, as in the list of the largest, keeps it. */
+/** Drops the facts of coins that share a ticker with an earlier coin of the list, which is the larger one. */
 function dropNamesakes(facts: readonly Fact[]): Fact[] {
   const ids = new Map<string, string>();
   for (const { subject, id } of facts) if (id !== undefined && !ids.has(subject)) ids.set(subject, id);
@@ -122,10 +122,7 @@ export function findCoins(words: string, names: Names): string[] {
   return [...new Set(found)].filter((subject) => subject !== "BASE");
 }
 
-/**
- * The symbol of a token among facts: its own, or that of the coin with this name; words such as "Coin" may be left out
- * or added: `Pepe Coin` is Pepe.
- */
+/** The symbol of a token among facts, by symbol or name. Words such as "Coin" may be missing or added: `Pepe Coin` is Pepe. */
 export function findSymbol(facts: readonly Fact[], name: string): string | null {
   return findSymbolByName(facts, name) ?? findSymbolByName(facts, name.replace(/ (?:COIN|TOKEN)$/, ""));
 }
@@ -142,7 +139,7 @@ function findSymbolByName(facts: readonly Fact[], words: string): string | null 
 
 export const normalizeName = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
+/** The symbol of a listed token, by symbol or name; `null` if no list has it. */
 export async function findListedSymbol(
   ctx: QueryCtx,
   name: string,
@@ -160,7 +157,7 @@ const REST_MS = MINUTE;
 /** The key of a collection in `platform/cache`. */
 const toRefreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
 
-/** Claims stale collections for the caller. Returns them, and those that another caller is collecting. */
+/** Claims stale collections for the caller. Returns them, and the collections that another caller is collecting. */
 export const claimCollections = internalMutation({
   args: { wanted: v.array(vCollectionRequest), freshMs: v.number() },
   returns: v.object({
@@ -172,7 +169,7 @@ export const claimCollections = internalMutation({
     const mine: CollectionRequest[] = [];
     const others: (CollectionRequest & { key: string })[] = [];
     for (const one of wanted) {
-      // The facts themselves are long: they are not read if their refresh shows when they were collected.
+      // The facts themselves are large: they are not read if the refresh shows when they were collected.
       const key = toRefreshKey(one);
       const found = await findRefresh(ctx, key);
       const at = found?.doneAt ?? (await findLatest(ctx, one))?.collectedAt ?? 0;
@@ -184,7 +181,7 @@ export const claimCollections = internalMutation({
   },
 });
 
-/** Ends the claims of a batch of collections: each with its facts, or with the reason for their absence. */
+/** Releases the claims of a batch of collections, each with its facts or the reason for their absence. */
 export const storeFacts = defineMutation(
   { outcomes: v.array(v.object({ claim: vCollectionRequest, result: v.union(v.array(vFact), v.string()) })) },
   async (ctx, { outcomes }) => {

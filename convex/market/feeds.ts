@@ -1,6 +1,6 @@
 /**
- * Chainlink price feeds on Base: when a price is live. Pure; the chain is read by `market/live`. Addresses
- * and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
+ * Chainlink price feeds on Base: the rules for a live price. Pure; `market/live` reads the chain. Addresses and
+ * heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
  */
 
 export const PRICE_FEEDS = {
@@ -20,9 +20,9 @@ export const FEED_DECIMALS = 8;
 
 /** Updates may arrive slightly after the heartbeat. */
 const HEARTBEAT_MARGIN_SECONDS = 120;
-/** Clocks may differ a little. */
+/** Tolerance for clocks that differ a little. */
 const SKEW_SECONDS = 60;
-/** After the sequencer has come back, prices count only once traders have had time to react. */
+/** After the sequencer has recovered, prices count only once traders have had time to react. */
 const SEQUENCER_GRACE_SECONDS = 3_600;
 
 /** A feed's latest round: the answer with 8 decimals, and when it was written (epoch seconds). */

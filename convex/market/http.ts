@@ -9,7 +9,7 @@ import { marketSnapshot, tokenAnswer } from "./shapes";
 import { MARKET_KEY } from "./snapshot";
 import { readPrices, pricesShape } from "./views";
 
-/** How long a snapshot or a token answer counts as live. */
+/** The freshness of a snapshot or a token answer. */
 const cached = { upstream: "The LLM gateway", freshMs: () => 60 * SECOND };
 
 const figuresExample = {

@@ -12,14 +12,14 @@ import { LISTS, findSymbol } from "./facts";
 import type { CollectionRequest } from "./tables";
 
 /**
- * Which tokens exist: those in the lists of the market, and those that are traded at the exchange. An exchange's answer
- * about a token is kept for an hour. For actions.
+ * Which tokens exist: those in the market's lists, and those traded on the exchange. The exchange's answer about a
+ * token is reused for an hour. For actions.
  */
 
-/** `unsure`: the sources that would know cannot be reached. `symbol`: the symbol of a token that was given by name. */
+/** `unsure`: the sources that could decide are unreachable. `symbol`: the symbol of a token given by name. */
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
-/** Whether a token exists. @param caller Charged if an exchange has to be asked; absent if it was charged already. */
+/** Whether a token exists. @param caller Charged if the exchange has to be asked; absent if it was charged already. */
 export async function getListing(
   ctx: ActionCtx,
   token: string,
@@ -38,7 +38,7 @@ export async function getListing(
   return getStoredListing(ctx, token);
 }
 
-/** The listing of a token from stored facts alone. */
+/** The listing of a token by stored facts alone. */
 export async function getStoredListing(ctx: ActionCtx, token: string): Promise<Listing> {
   if (isMajor(token)) return { kind: "known", symbol: token };
   const { facts, absent } = await readKnownFacts(ctx, listCollections(token));
@@ -55,14 +55,14 @@ async function readKnownFacts(
   return ctx.runQuery(internal.market.facts.readFactsAt, query);
 }
 
-/** The collections that can decide about a token. The exchange only lists symbols. */
+/** The collections that can decide about a token. The exchange lists symbols only. */
 function listCollections(token: string): CollectionRequest[] {
   return isSymbol(token) ? [...LISTS, { collector: "day", subject: token }] : [...LISTS];
 }
 
 /**
- * The focus that a token stands for, "" without one. If the sources cannot be reached, a symbol is accepted as it is; a
- * name of several words cannot be resolved then.
+ * The focus that a token means, "" without one. While the sources are unreachable, a symbol is accepted unchecked; a
+ * name of several words cannot be resolved.
  * @throws AppError `not_found` if no source knows the token; `upstream`
  */
 export async function resolveFocus(
@@ -80,6 +80,6 @@ export async function resolveFocus(
 export const unknownTokenMessage = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC, or leave token out for the whole market`;
 
-/** The error for a token while the sources that would know it cannot be reached. */
+/** The error for a token while the sources that could decide about it are unreachable. */
 export const unsureTokenMessage = (symbol: string): string =>
   `The sources that know whether ${symbol} is traded cannot be reached: try again in a minute, or name the token by its symbol`;

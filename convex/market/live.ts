@@ -10,7 +10,7 @@ import { askCoins } from "../providers/data/coingecko";
 import { FEED_DECIMALS, listFeedAddresses, getFeedPrice, isSequencerUp, type FeedName } from "./feeds";
 import { PRICE_SOURCES, type Price, type PricedToken, type PriceSource } from "./tables";
 
-/** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. Never from a model. */
+/** Live prices: from the chain's price feeds, else from Coinbase, else from CoinGecko. Never from a language model. */
 
 /** `observedAt` is the source's own time, in epoch ms. */
 export type PriceQuote = { usd: number; observedAt: number };
@@ -42,7 +42,7 @@ export async function readFeeds<Feed extends FeedName>(
 
 type AskQuotes = (symbols: readonly Major[], timeoutMs: number) => Promise<MajorQuote[]>;
 
-/** How each source is asked for some coins; those that it does not know are left out. */
+/** The request to each source for some coins; coins that it does not know are missing from its answer. */
 const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
   chainlink: async (symbols, timeoutMs) => {
     const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
@@ -72,10 +72,7 @@ const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
   },
 };
 
-/**
- * One source's live prices of some coins.
- * @throws AppError `upstream` if there is not one price.
- */
+/** One source's live prices of some coins. @throws AppError `upstream` if the answer has not a single price. */
 export async function askQuotes(
   source: PriceSource,
   symbols: readonly Major[],
@@ -87,9 +84,9 @@ export async function askQuotes(
 export type FoundPrice<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };
 
 /**
- * Prices from the first source that knows each.
+ * The price of each coin from the first source that knows it.
  * @param since Epoch ms: older observations do not count.
- * @returns The prices, and for each source why it did not have all of them.
+ * @returns The prices, and for each source why some are missing.
  */
 export async function findPrices<Coin extends Major>(
   coins: readonly Coin[],
@@ -119,9 +116,9 @@ export async function findPrices<Coin extends Major>(
 
 /**
  * The live price of a token in USD: the newest sample if it is at most 60 s old, otherwise from the first source that
- * answers, and stored. Takes at most 9 s, if every source hangs. For actions.
- * @param since Epoch ms: earlier observations do not count. For entering a trade a feed is rarely recent enough (a quiet
- * feed is written every 20 minutes), so that the exchange decides.
+ * answers, which is stored. Takes at most 9 s, even if every source hangs. For actions.
+ * @param since Epoch ms: earlier observations do not count. A feed is rarely recent enough to enter a trade (a quiet
+ * feed is written every 20 minutes), so the exchange decides then.
  * @throws AppError `upstream` naming what failed if none of them answers.
  */
 export async function getLivePrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {
@@ -136,6 +133,6 @@ export async function getLivePrice(ctx: ActionCtx, token: PricedToken, since = 0
     throw new AppError("upstream", `No source has a live price of ${token}: ${failures.join("; ")}`);
   }
   const kept: Price = await ctx.runMutation(internal.market.samples.storeSample, best);
-  // A sample that is recent enough for other uses may have prevented this one from being stored.
+  // A sample recent enough for other uses may have prevented the storage of this one.
   return kept.observedAt >= since ? kept : { ...best, takenAt: Date.now() };
 }

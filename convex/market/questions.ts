@@ -11,7 +11,7 @@ import { findCoins } from "./facts";
 import { askedRows, type AskedFigures, type TokenFigures } from "./shapes";
 import { getTokenFigures, findSameCoin, type Coin, type GatewayList } from "./snapshot";
 
-/** Questions to the gateway, and the check of its answers: figures come from the sources, all others are marked. Pure. */
+/** Questions to the gateway, and the checks of its answers: figures come from the sources, and all others are marked. Pure. */
 
 const { keyPrice, coin, top, token } = askedRows;
 
@@ -33,11 +33,11 @@ function byRank<Item extends { rank: number }>(items: Item[]): Item[] {
   return items.toSorted((a, b) => a.rank - b.rank);
 }
 
-/** Where the gateway's list is kept (`platform/cache`), and how long before it is asked again. */
+/** The cache key of the gateway's list (`platform/cache`), and the age at which it is requested again. */
 export const LIST_KEY = "market:list";
 const LIST_MS = 10 * MINUTE;
 
-/** The kept list; `null` if it is too old. */
+/** The stored list; `null` if it is too old. */
 export function parseStoredList(stored: { fetchedAt: number; body: string } | null): GatewayList | null {
   if (stored === null || Date.now() - stored.fetchedAt > LIST_MS) return null;
   return gatewayList.safeParse(JSON.parse(stored.body)).data ?? null;
@@ -70,11 +70,11 @@ const tokenAnswerShape = z.object({
 
 type TokenAnswer = z.output<typeof tokenAnswerShape>;
 
-/** The basis of an answer to a question. */
+/** The facts behind an answer to a question. */
 type TokenContext = {
   question: string;
   nowIso: string;
-  /** The sources' figures, in a line. */
+  /** The sources' figures, in one line. */
   live: string | null;
   /** The most searched coins, the most searched first. */
   searched: readonly string[];
@@ -106,8 +106,8 @@ export function buildTokenQuestion({ question, nowIso, live, searched }: TokenCo
 }
 
 /**
- * The sources' figures of the coins they know, in one line for a prompt; `null` if none could be reached.
- * @param named Coins whose sizes are included.
+ * The sources' figures of the coins they know, in one line for a prompt; `null` if no source has answered.
+ * @param named Coins whose market capitalisation and volume are included.
  */
 export function describeKnown(
   known: ReadonlyMap<string, Coin>,
@@ -155,7 +155,7 @@ type TokenCheck = ReturnType<typeof createTokenCheck>;
 
 const NOTHING_PROVEN = "No source has the figures that would answer this.";
 
-/** What an answer without a token begins with. */
+/** The beginning of an answer about an unknown token. */
 export function unknownTokenAnswer(question: string): string {
   const bare = parseBareSymbol(question);
   if (bare === null) return "The question names no token that a source knows.";
@@ -176,7 +176,7 @@ export function createTokenCheck(
     (one) => known.get(one) ?? [],
   );
 
-  /** The figures that the answer is given with: a source's coin, else the model's own. */
+  /** The figures shown with the answer: a source's, else the model's own. */
   const figures = (given: AskedFigures | null): { token: TokenFigures | null; observedAt: number } => {
     const coin = asked ?? (given === null ? null : findSameCoin(known, given));
     const sourced = coin === null ? null : getTokenFigures(coin);
@@ -218,7 +218,7 @@ export function createTokenCheck(
     return problems.length === 0 ? null : problems.join("; ");
   };
 
-  /** The answer without sentences with unsourced figures, or about another token. */
+  /** The answer without sentences that state unsourced figures, or that are about another token. */
   const mendAnswer = ({ token: given, answer }: TokenAnswer): TokenAnswer => {
     const isOther = otherToken(given) !== null;
     const { token: own } = figures(isOther ? null : given);

@@ -51,7 +51,7 @@ function toPrice({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSam
   return { token, priceUsd, source, observedAt, takenAt };
 }
 
-/** Runs every five minutes: samples each token without a recent sample, and learns the day before the service began. */
+/** Runs every five minutes: samples each token without a recent sample, and fetches the day before the service began. */
 export async function startSampling(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => findYoungSample(ctx, token, now)));
@@ -79,8 +79,8 @@ export const getFirstSampleTime = internalQuery({
 });
 
 /**
- * Stores a sample and its hour's close. Two concurrent samples, and a repeated tick, leave one: a recent sample is not
- * followed by another.
+ * Stores a sample and its hour's close, unless there is a recent sample: concurrent calls, and a repeated tick, leave
+ * one.
  * @returns The sample that counts.
  */
 export const storeSample = internalMutation({ args: vSample, returns: vPrice, handler: storeOneSample });
@@ -194,8 +194,8 @@ export const listCloses = internalQuery({
 const PATH_SAMPLES = 1_900;
 
 /**
- * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: its samples, and before
- * the first kept one the hourly closes.
+ * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: its samples, and
+ * hourly closes before the first stored sample.
  */
 export const getPricePath = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },

@@ -12,8 +12,8 @@ import type { MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
 import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
- * The market as a view of facts, and its refresh. Gaps are filled from the gateway's list, row by row, and marked as the
- * model's; a row of the list is a source's coin only if both its ticker and its name match.
+ * The market as a view of facts, and its refresh. Gaps are filled from the gateway's list, row by row, and marked as
+ * the model's; a row of the list is the same coin as a source's only if both ticker and name match.
  */
 
 const TOP = 20;
@@ -21,14 +21,14 @@ const TRENDING = 10;
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const satisfies Record<Major, string>;
 
 type Unsourced<Row> = Omit<Row, "source" | "sizeSource">;
-/** The figures that the gateway was asked for. */
+/** The figures in the gateway's list. */
 export type GatewayList = {
   keyPrices: Record<(typeof KEYS)[Major], { usd: number; usd_24h_change: number }>;
   trending: Unsourced<MarketFigures["trending"][number]>[];
   top20: Unsourced<MarketFigures["top20"][number]>[];
 };
 
-/** A coin by the most trusted source that knows it. */
+/** A coin as the most trusted source that knows it reports it. */
 export type Coin = {
   symbol: string;
   name: string;
@@ -36,13 +36,13 @@ export type Coin = {
   /** Percent; `null` if unknown. */
   change24h: number | null;
   source: PriceSource;
-  /** Epoch ms: when the source saw the price. */
+  /** Epoch ms: when the source observed the price. */
   observedAt: number;
-  /** The size in CoinGecko's list of the largest coins; USD. */
+  /** Rank and USD figures in CoinGecko's list of the largest coins; `null` outside it. */
   size: { rank: number; marketCap: number; volume24h: number } | null;
 };
 
-/** Every coin that a source knows, by symbol; the price from the most trusted source. */
+/** Every coin that a source knows, by symbol, with the price of the most trusted source. */
 export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
   const coins = new Map<string, Coin>();
   for (const { subject: symbol, observedAt, id } of facts) {
@@ -68,7 +68,7 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
     const { name = COIN_NAMES[symbol][0], size = null, change24h = null } = coins.get(symbol) ?? {};
     coins.set(symbol, { symbol, name, size, change24h, ...quote });
   }
-  // A coin that only the exchange lists has its last trade of the day.
+  // A coin that only the exchange lists gets its last trade of the day.
   for (const { subject: symbol, kind, value: usd, observedAt } of facts) {
     if (kind !== "lastTrade" || typeof usd !== "number" || coins.has(symbol)) continue;
     const change = facts.find((one) => one.subject === symbol && one.kind === "dayChange")?.value;
@@ -78,7 +78,7 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
   return coins;
 }
 
-/** The entry of a coin in the lists: its name, and its figures by kind. */
+/** A coin's entry in the lists: its name, and its figures by kind. */
 function readListedCoin(symbol: string, facts: readonly Fact[]) {
   const ownFacts = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
   const getValue = (wanted: FactKind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
@@ -96,7 +96,7 @@ function quoteBy(facts: readonly Fact[], symbol: string, source: PriceSource) {
   return typeof fact?.value === "number" ? { usd: fact.value, observedAt: fact.observedAt, source } : null;
 }
 
-/** The market; `null` if neither the sources nor the list have all of it. */
+/** The market; `null` if neither the sources nor the list cover it. */
 export function buildMarketView(facts: readonly Fact[], list: GatewayList | null): MarketFigures | null {
   const coins = indexCoins(facts);
   const getKeyPrice = (symbol: Major): MarketFigures["keyPrices"]["bitcoin"] | null => {
@@ -152,7 +152,7 @@ function listTop(known: ReadonlyMap<string, Coin>, list: GatewayList | null): Ma
   });
 }
 
-/** A source's coin under a model's ticker and name; `null` if another coin has that ticker. */
+/** The source's coin that a model means by ticker and name; `null` if another coin has that ticker. */
 export function findSameCoin(
   known: ReadonlyMap<string, Coin>,
   { symbol, name }: { symbol: string; name: string },
@@ -179,10 +179,10 @@ export function listPriceSources(facts: readonly Fact[]): MarketSnapshot["source
   });
 }
 
-/** Where the answer of `GET /mcp/market` is kept (`platform/cache`). */
+/** The cache key of the answer of `GET /mcp/market` (`platform/cache`). */
 export const MARKET_KEY = "market:";
 
-/** The answer, in JSON; `null` if neither the sources nor the list have all of it. */
+/** The answer, in JSON; `null` if neither the sources nor the list cover the market. */
 export function writeSnapshot(facts: readonly Fact[], list: GatewayList | null): string | null {
   const figures = buildMarketView(facts, list);
   if (figures === null) return null;
@@ -191,8 +191,8 @@ export function writeSnapshot(facts: readonly Fact[], list: GatewayList | null):
 }
 
 /**
- * Starts a refresh of the snapshot, or joins the running one. It bypasses the queue of reports: the sources fill it, and
- * one runs at a time.
+ * Starts a refresh of the snapshot, or joins the running one. It bypasses the queue of reports: it calls mostly the
+ * public sources, and one runs at a time.
  * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const startSnapshotRefresh = internalMutation({

@@ -4,7 +4,7 @@ import { literals } from "../lib/literals";
 import { indexOlderThan, type RecordsOf } from "../platform/records";
 import { listKeys } from "../lib/objects";
 
-/** The collections of facts, by their names for readers. */
+/** The collections of facts, with their public names. */
 export const COLLECTIONS = {
   quotes: "live prices",
   markets: "the table of coins",
@@ -41,7 +41,7 @@ export type PriceSource = Infer<typeof vPriceSource>;
 export const ROW_SOURCES = [...PRICE_SOURCES, "model"] as const;
 export const vRowSource = literals(...ROW_SOURCES);
 
-/** One of the most searched coins, as observations keep it. */
+/** One of the trending coins, in the form of observations. */
 export const vCoin = v.object({
   name: v.string(),
   symbol: v.string(),
@@ -52,11 +52,11 @@ export const vCoin = v.object({
 });
 
 export const vPrice = v.object({
-  /** One of the above, or another coin's symbol. */
+  /** One of `vPricedToken`, or another coin's symbol. */
   token: v.string(),
   priceUsd: v.number(),
   source: vPriceSource,
-  /** Epoch ms: when the source saw the price. */
+  /** Epoch ms: when the source observed the price. */
   observedAt: v.number(),
   /** Epoch ms: when the service stored it. */
   takenAt: v.number(),
@@ -74,13 +74,13 @@ export type HourlyClose = Infer<typeof vClose>;
 
 export const marketTables = {
   /**
-   * A collector's last facts of each half hour, shared by all readers. Written by `market/facts`; a later
-   * collection replaces the earlier one of the same half hour. Dies after eight days.
+   * A collector's latest facts of each half hour, shared by all readers. Written by `market/facts`; a later collection
+   * replaces the earlier one of the same half hour. Deleted after eight days.
    */
   facts: defineTable({
     /** Collector and subject: `day:BTC`. */
     key: v.string(),
-    /** Epoch ms: where its half hour begins. */
+    /** Epoch ms: the start of its half hour. */
     slot: v.number(),
     collectedAt: v.number(),
     /** Facts in JSON (`market/facts`). */
@@ -90,20 +90,20 @@ export const marketTables = {
     .index("by_slot", ["slot"]),
 
   /**
-   * Live prices: one per token and tick of five minutes, and those requested in between; never two within a minute. For
-   * a newly requested coin also the closes of the hours before. Written by `market/samples`. Dies after 15 days.
+   * Live prices: one per token and tick of five minutes, and those requested in between; never two within a minute. A
+   * newly requested coin also gets the closes of the hours before. Written by `market/samples`. Deleted after 15 days.
    */
   priceSamples: defineTable(vPrice)
     .index("by_token_and_takenAt", ["token", "takenAt"])
     .index("by_takenAt", ["takenAt"]),
 
   /**
-   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none, but
-   * for the day before the first sample, which an exchange has. Written by `market/samples`. Kept.
+   * The service's own hourly history: the last price in each UTC hour. An hour without a sample is missing, except on
+   * the day before the first sample, which comes from an exchange. Written by `market/samples`. Kept.
    */
   hourlyCloses: defineTable({
     token: vPricedToken,
-    /** Epoch ms: the full hour that ends it. It includes the samples of the 60 minutes before, not one at this moment. */
+    /** Epoch ms: the full hour at its end. It includes the samples of the 60 minutes before, not one at this moment. */
     hourEndsAt: v.number(),
     priceUsd: v.number(),
     source: vPriceSource,

@@ -26,7 +26,7 @@ export const pricesShape = z.object({
 });
 export type PublicPrices = z.output<typeof pricesShape>;
 
-/** The hours that a change over a day needs. */
+/** The hours of a change over a day. */
 const CHANGE_HOURS = 25;
 
 /** The newest prices, and the closes of the last `hours`. */
@@ -55,7 +55,7 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<PublicP
   return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
 }
 
-/** The price at a moment (epoch ms), on the way from the close before it to the one after it; `null` without them. */
+/** The price at a moment (epoch ms), interpolated between the closes before and after it; `null` without them. */
 function findPriceAt(closes: readonly HourlyClose[], at: number): number | null {
   const hour = Math.floor(at / HOUR) * HOUR;
   const findClose = (end: number) => closes.find(({ hourEndsAt }) => hourEndsAt === end)?.priceUsd;
@@ -64,7 +64,7 @@ function findPriceAt(closes: readonly HourlyClose[], at: number): number | null 
   return from + ((findClose(hour + HOUR) ?? from) - from) * ((at - hour) / HOUR);
 }
 
-/** Those that ended after a moment (epoch ms). */
+/** The closes after a moment (epoch ms). */
 export function listClosesSince(closes: readonly HourlyClose[], since: number): PricePoint[] {
   return closes
     .filter(({ hourEndsAt }) => hourEndsAt > since)

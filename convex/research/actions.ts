@@ -57,8 +57,8 @@ export const writeOnDemandResult = defineRefresh({ focus: v.string() }, async (c
 });
 
 /**
- * Researches a focus and writes a result. While a caller waits, late sources count as missing; a paid result gives every
- * source its whole time. Models whose answers still serve are not asked.
+ * Researches a focus and writes a result. While a caller waits, late sources count as missing; a paid result gives
+ * every source its whole time. Models whose recent answers are still usable are not asked.
  * @returns The result, and `keepLate`, which stores a late sentiment answer for the next result.
  * @throws AppError `upstream`
  */
@@ -92,7 +92,7 @@ export async function researchFocus(
   return { ...written, keepLate };
 }
 
-/** Stores a late answer. No caller waits for it: a failure is only logged. */
+/** Stores a late answer. No caller waits for it, so a failure is only logged. */
 async function storeLate(
   ctx: ActionCtx,
   to: { observationId: Id<"observations">; outdates: boolean },
@@ -127,7 +127,7 @@ const RAW_LIMIT = 60_000;
 const MOVERS = 8;
 
 /**
- * Asks the fact collectors and the models, all at the same time. None throws.
+ * Asks the fact collectors and the models, all concurrently. None of them throws.
  * @param terms.models The models to ask.
  * @param terms.isDataPoint Whether it is for a shift, whose data points have the gateway's list.
  * @param terms.end The deadline of a waiting caller: later answers count as missing. Absent: each source has its own deadline.
@@ -170,7 +170,7 @@ async function askSources(
       "onchain",
       askIfMissing("onchain", () => askOnchain(ctx, focus, billTo)),
     ),
-    // They have rows of their own: what is late there shows when the report is written.
+    // Facts have rows of their own: the report shows which are late when it is written.
     ask("facts", collectFacts(ctx, listCollectionsFor(focus), { freshMs: SHARED_FOR_MS })),
   ]);
   const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE_SOURCE);

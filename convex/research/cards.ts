@@ -50,7 +50,7 @@ function listResultParagraphs(result: ResearchResult): Paragraph[] {
 
 const KEY_SIGNALS = 3;
 
-/** The short card of an on-demand result: its summary, and where the rest is. @param site The deployment's address. */
+/** The short card of an on-demand result: its summary, and a link to the rest. @param site The deployment's address. */
 export function buildSnapshotCard(
   focus: string,
   { fetchedAt, result }: { fetchedAt: number; result: ResearchResult },
@@ -74,15 +74,15 @@ export function buildSnapshotCard(
   ];
 }
 
-/** The whole text of a result. */
+/** The full text of a result. */
 export function buildFullTextCard(focus: string, result: ResearchResult): Paragraph[] {
   return [[{ bold: `📄 ${getFocusName(focus)}` }], ...listResultParagraphs(result)];
 }
 
-/** The disclaimer for the part of a result that is no observation. */
+/** The disclaimer for the parts of a result that are no observations. */
 const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
-/** The sources of the citations, each name once: `CoinGecko [1, 2]`. Statements of a model carry the model's name. */
+/** The sources of the citations, each name once: `CoinGecko [1, 2]`. A model's statements carry the model's name. */
 function listSourceParagraphs({ sources, missing }: ResearchResult): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);

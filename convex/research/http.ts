@@ -35,7 +35,7 @@ import {
   snapshotShape,
 } from "./views";
 
-/** It loads the sources, so it is only imported if a focus is named. */
+/** It loads the sources, so it is imported only for a request with a focus. */
 const listing = () => import("../market/listing");
 
 /**
@@ -99,7 +99,7 @@ const snapshot: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** The answer to a request for a private key, in the shape of a result. */
+/** The refusal of a request for a private key, in the shape of a result. */
 function keyRefused(message: string): z.output<typeof snapshotShape> {
   return {
     fullAnalysis: message,
@@ -219,7 +219,7 @@ const status: MountedEndpoint = defineEndpoint({
   returns: shiftStatus,
   handler: async (ctx, { userId }) => {
     const found = await ctx.runQuery(internal.research.shifts.getShiftStatus, { userId });
-    // A transaction's time may be a moment ahead of this one.
+    // A transaction's time may be slightly ahead of this one.
     return toPublicShiftStatus(found, Math.max(Date.now(), found.active[0]?.startedAt ?? 0));
   },
 });
@@ -267,7 +267,7 @@ const report: MountedEndpoint = defineEndpoint({
         "not_found",
         `The shift ${jobId} has no research report: its first comes 2.5 hours after its start, and GET /mcp/research/status lists the user's shifts`,
       );
-    // It may be a name, or not exist.
+    // The token may be a name, or not exist.
     const { resolveFocus } = await listing();
     const focus = await resolveFocus(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
@@ -277,7 +277,7 @@ const report: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** Tells callers of a missing report how to get one: the free ways first. */
+/** For callers of a missing report, how to get one: the free ways first. */
 const waysToOne = (): string =>
   "POST /mcp/research answers at once, and POST /mcp/research/start has reports written over 8 hours; both are free" +
   (isSet("PLATFORM_WALLET_ADDRESS")

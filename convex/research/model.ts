@@ -28,8 +28,8 @@ export const REPORTS: Record<ReportKind, { title: string; dueAfterMs: number }> 
 const KINDS = listKeys(REPORTS);
 
 /**
- * The report that a shift owes at a time, `null` if none is due. Normally the one after its last; after an outage,
- * interims whose successor is also due are skipped, and after 8 hours only the final report remains.
+ * The report that a shift owes at a time; `null` if none is due. Normally the one after its last; after an outage,
+ * interim reports whose successor is also due are skipped, and after 8 hours only the final report remains.
  */
 export function getDueReport(
   last: ReportKind | undefined,
@@ -40,13 +40,13 @@ export function getDueReport(
   return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
 }
 
-/** When the report after this one is due, epoch ms; `undefined` after the final one. */
+/** The due time of the report after this one, epoch ms; `undefined` after the final one. */
 export function nextReportDueAt(last: ReportKind, startedAt: number): number | undefined {
   const next = KINDS[KINDS.indexOf(last) + 1];
   return next === undefined ? undefined : startedAt + REPORTS[next].dueAfterMs;
 }
 
-/** How long an observation is shared by all shifts and reports of its focus. */
+/** How long all shifts and reports of a focus share an observation. */
 export const SHARED_FOR_MS = 5 * MINUTE;
 
 /**
@@ -111,7 +111,7 @@ const vShift = researchTables.shifts.validator
     collectionsCount: v.number(),
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
-    /** Why its last report could not be written. */
+    /** The reason why its last report could not be written. */
     error: v.optional(v.string()),
   });
 export type Shift = Infer<typeof vShift>;
@@ -148,7 +148,7 @@ export const vShiftStatus = v.object({
 
 export type ShiftStatus = Infer<typeof vShiftStatus>;
 
-/** A report that is done. */
+/** A written report. */
 export const toPublicReport = (row: Doc<"reports">): Report =>
   parse(vReport, { ...row, type: getReportType(row.kind) });
 
@@ -164,7 +164,7 @@ export async function listLatestReports(ctx: QueryCtx, userId: string): Promise<
   return rows.map(toPublicReport);
 }
 
-/** A user's research, for chat's prompt: the running shift and the last reports, line by line. */
+/** A user's research for chat's prompt: the running shift and the last reports, line by line. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string[]> {
   const shifts = (await listActiveShifts(ctx, userId)).map(
     ({ token, startedAt, stopsAt }) =>

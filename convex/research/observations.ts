@@ -15,13 +15,14 @@ import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "
 import { isSettled, toResearchKey, LATE_SOURCE, SERVES_MS, SHARED_FOR_MS, STANDS_IN_MS } from "./model";
 import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } from "./tables";
 
-/** Observations: which shifts and reports share one, and its result. `research/actions` collects. */
+/** Observations: which shifts and reports share one, and its result. `research/actions` collects them. */
 const INTERVAL_MS = 30 * MINUTE;
 
 /**
- * Adds a data point to a shift: a recent observation of its focus, one on its way, or a new one, which waits for its turn
- * and is collected again if its server is lost. The next one is due a whole interval later, however late this one is.
- * @returns `false`, and the shift goes on with what it has, once the day's budget is used up twice.
+ * Adds a data point to a shift: a recent observation of its focus, a pending one, or a new one, which waits for its
+ * turn and is collected again if its server is lost. The next one is due a whole interval later, however late this one
+ * is.
+ * @returns `false` if the day's budget is used up twice; then the shift goes on without the data point.
  */
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   const { token: focus, paidBy } = shift;
@@ -41,7 +42,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
     await enqueueWork(
       ctx,
       internal.research.actions.collect,
-      // A shift that runs is owed its collections: they count in its starter's part, which does not refuse them.
+      // A running shift is owed its collections: they count in its starter's part of the budget, which does not refuse
+      // them.
       { observationId, focus, billTo: { ...paidBy, class: "shift" } },
       {
         queue: "models",
@@ -63,7 +65,7 @@ async function findLatestObservation(ctx: QueryCtx, focus: string): Promise<Doc<
 const isRecent = (row: Doc<"observations"> | null): boolean =>
   row !== null && Date.now() - row.at <= SHARED_FOR_MS && row.market?.marketDataRaw !== "";
 
-/** More observations of a focus than are made while one of its answers serves. */
+/** More observations of a focus than are made while one of its answers is reusable. */
 const MOST_SERVING = 16;
 
 /**
@@ -124,7 +126,7 @@ export const storeObservation = defineMutation(
   },
 );
 
-/** Handles a lost collection; after the last attempt the observation is done without answers. */
+/** Handles a lost collection. After the last attempt the observation is done, without answers. */
 export const storeLost = defineMutation(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast, error: reason }) => {
@@ -136,7 +138,7 @@ export const storeLost = defineMutation(
 async function finish(ctx: MutationCtx, id: Id<"observations">, answers: Answers): Promise<void> {
   if ((await ctx.db.get("observations", id)) === null) return;
   await ctx.db.patch("observations", id, { ...answers, state: "done", at: Date.now() });
-  // A report may have waited for it.
+  // A report may be waiting for it.
   await ctx.scheduler.runAfter(0, internal.research.shifts.checkShiftsNow, {});
 }
 

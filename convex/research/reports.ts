@@ -30,7 +30,7 @@ import {
 import { addDataPoint } from "./observations";
 import { vResearchResult, type ResearchResult } from "./tables";
 
-/** Reports of shifts, from the moment one is due to its delivery; and results on demand, which `platform/cache` keeps. */
+/** Reports of shifts, from the moment one is due to its delivery; and on-demand results, which `platform/cache` stores. */
 
 /**
  * Starts research on a focus, or joins the running one.
@@ -52,11 +52,11 @@ export const startResearch = internalMutation({
 
 /** Retries after 1, 4 and 9 minutes; then the shift goes on without this report. */
 const ATTEMPTS = 4;
-/** How old the collection of a report may be; otherwise the report waits for a new one. */
+/** The greatest age of a report's collection; an older one is replaced before the report. */
 const REPORTABLE_MS = 10 * MINUTE;
 /** The longest wait for a collection; then the report names what is missing. */
 const WAITED_MS = 6 * MINUTE;
-/** The agent under whose name reports are written. */
+/** The name of the agent that writes the reports. */
 const AGENT_ID = "research-default";
 
 /** Enqueues the due report of a shift, once it has a collection of the last ten minutes. */
@@ -65,7 +65,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
   const last = (await listReports(ctx, jobId)).at(-1);
   const kind = getDueReport(last?.kind, startedAt, now);
   if (kind === null || last?.state === "writing") return;
-  // The end of the collection that it waits for is followed by another check.
+  // The end of the pending collection triggers another check.
   if (!(await isReportable(ctx, shift, now))) return;
   const reportId = await ctx.db.insert("reports", {
     jobId,
@@ -94,7 +94,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
   );
 }
 
-/** Whether a shift's latest collection can be reported on; if it is too old, a new one is begun. */
+/** Whether a shift's latest collection is recent enough for a report; if it is too old, a new one is started. */
 async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   const last = shift.observationIds.at(-1);
   const latest = last === undefined ? null : await ctx.db.get("observations", last);
@@ -111,7 +111,7 @@ export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promi
   await ctx.db.delete("reports", row._id);
 }
 
-/** Stores a report, has its card sent, and moves its shift on. */
+/** Stores a report, sends its card, and advances its shift. */
 export const storeReport = defineMutation(
   {
     reportId: v.id("reports"),
@@ -173,7 +173,7 @@ async function notifyShift(
   });
 }
 
-/** After the last attempt, the shift goes on without this report, which says why. */
+/** After the last attempt, the shift goes on without this report, whose row has the reason. */
 export const storeReportFailure = defineMutation(
   { reportId: v.id("reports"), ...vFailure },
   async (ctx, { reportId, error, isLast }) => {
@@ -184,7 +184,7 @@ export const storeReportFailure = defineMutation(
   },
 );
 
-/** Ends the shift of a report, written or given up, if it is the final one. */
+/** Ends the shift after its final report, whether that was written or given up. */
 async function endAfter(ctx: MutationCtx, { jobId, kind }: Doc<"reports">): Promise<void> {
   if (kind === "final") await ctx.db.patch("shifts", jobId, { status: "completed", endedAt: Date.now() });
 }

@@ -23,7 +23,7 @@ import {
 import { addDataPoint } from "./observations";
 import { dropReport, openDueReport } from "./reports";
 
-/** Shifts: their start and end, and the collections in between. Their reports are `research/reports`. */
+/** Shifts: their start and end, and the collections in between. Their reports are in `research/reports`. */
 
 /** The most active shifts that one network address has started, and the most in all. */
 const MAX_ACTIVE_AROUND = 20;
@@ -45,7 +45,7 @@ export const startShift = internalMutation({
     byId: v.optional(v.boolean()),
     /** The billing subject of the shift. */
     paidBy: vCallersPart,
-    /** Whether its first card has a button that stops it, for the chat that started it. */
+    /** Whether the first card has a button that stops the shift, for the chat that started it. */
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
@@ -159,7 +159,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
     .take(MAX_ACTIVE_IN_ALL);
-  // After a shift's end, only its final report adds one.
+  // After a shift's end, only its final report adds a data point.
   for (const shift of uncollected) if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
   const unreported = await ctx.db
     .query("shifts")
@@ -171,7 +171,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
 }
 
 export const checkShiftsNow = defineMutation({}, checkShifts);
-/** Each collection calls for its own checks; the cron is for what was missed, and for the end. */
+/** Every collection triggers a check of its own; this cron is for missed ones, and for the ends of shifts. */
 export const checkDue = defineCron("check research shifts", checkShifts);
 
 /** A user's active shifts, newest first, the one that ended last, their latest reports, and the state of delivery. */

@@ -8,7 +8,7 @@ import { vCallersPart } from "../platform/tables";
 import { vCoin, vRowSource } from "../market/tables";
 import { vOnchainOutput, vReportText, vSentiment } from "./validators";
 
-/** A source that could not be collected, and the reason. */
+/** A source without an answer, and the reason. */
 export const vMissingSource = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });
 
 export const vResearchResult = v.object({
@@ -32,13 +32,13 @@ const vMarketOutput = v.object({
 
 export const vSentimentOutput = v.object({
   ...vSentiment.fields,
-  /** Whether the answer came without a live search: then it says nothing about the present. */
+  /** Whether the answer came without a live search: then it does not describe the present. */
   degraded: v.boolean(),
   /** Addresses of the cited posts. */
   citations: v.array(v.string()),
 });
 
-/** The sources of a collection that are models, by their names for readers. */
+/** The models among the sources of a collection, with their public names. */
 export const MODELS = {
   market: "market data",
   sentiment: "social sentiment",
@@ -48,12 +48,12 @@ export const MODELS = {
 export type Model = keyof typeof MODELS;
 export const vModel = v.union(v.literal("market"), v.literal("sentiment"), v.literal("onchain"));
 
-/** The models' answers; an absent one has its reason in `missing`. */
+/** The models' answers; `missing` has the reason for an absent one. */
 export const vAnswers = v.object({
   market: v.optional(vMarketOutput),
   sentiment: v.optional(vSentimentOutput),
   onchain: v.optional(vOnchainOutput),
-  /** Also of the facts, which are rows of their own. */
+  /** Includes missing facts, which have rows of their own. */
   missing: v.array(vMissingSource),
 });
 
@@ -68,15 +68,15 @@ export type Answers = Infer<typeof vAnswers>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, by
-   * `research/observations` (its data points), and by `research/reports` when the final one ends it. Its reports say how
-   * far it is. Kept as the user's history; a stranger's dies after half a year.
+   * `research/observations` (its data points), and by `research/reports` when the final one ends it. Its progress
+   * follows from its reports. Kept as the user's history; an anonymous user's is deleted after half a year.
    */
   shifts: defineTable({
     userId: v.string(),
     /** "" for the whole market. */
     token: v.string(),
     messengerChatId: v.optional(v.string()),
-    /** The bot for its cards: the chat is not the owner's own, and was named by `userId` alone. */
+    /** The bot for its cards: for a chat that is not the owner's own and was set by `userId` alone. */
     bot: v.optional(v.literal("default")),
     idempotencyKey: v.optional(v.string()),
     startedAt: v.number(),
@@ -89,7 +89,7 @@ export const researchTables = {
     nextCollectionAt: v.number(),
     /** When the next report is due; absent once the final one has been opened. */
     nextReportAt: v.optional(v.number()),
-    /** The billing subject of its calls; signed-in users' work is queued apart from anonymous callers'. */
+    /** The billing subject of its calls. Signed-in users' work has a queue apart from anonymous callers'. */
     paidBy: vCallersPart,
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
@@ -100,8 +100,8 @@ export const researchTables = {
     .index("by_class", ["paidBy.class"]),
 
   /**
-   * The answers of the sources on one focus (a token, or "") at one time; shared by every shift and report of that focus.
-   * Written once by `research/observations`, when all of them have answered or failed. Dies a month after.
+   * The sources' answers on one focus (a token, or "") at one time; shared by every shift and report of that focus.
+   * Written once by `research/observations`, when all of them have answered or failed. Deleted after a month.
    */
   observations: defineTable({
     focus: v.string(),
@@ -114,7 +114,7 @@ export const researchTables = {
 
   /**
    * Reports of shifts (the spec's ResearchReport): one for each checkpoint that was reached, from the moment it is due.
-   * Written by `research/reports`. They live as long as their shift.
+   * Written by `research/reports`. Kept as long as their shift.
    */
   reports: defineTable({
     jobId: v.id("shifts"),
@@ -127,7 +127,7 @@ export const researchTables = {
     jobToken: v.string(),
     jobStartedAt: v.number(),
     result: v.optional(vResearchResult),
-    /** Why it could not be written. */
+    /** The reason why it could not be written. */
     error: v.optional(v.string()),
     runId: v.optional(v.id("agentRuns")),
     /** The outcome of its card in the messenger. */

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** Validators of the stored shapes of `research/writing/prompts`. A test compares both. */
+/** Validators for the shapes in `research/writing/prompts`. A test compares both. */
 
 export const vReportText = v.object({
   fullAnalysis: v.string(),

@@ -6,7 +6,7 @@ import { toIso, MINUTE } from "../lib/time";
 import type { Shift, ShiftStatus } from "./model";
 import type { ResearchResult } from "./tables";
 
-/** A ResearchResult and a ResearchJob as callers see them. */
+/** ResearchResult and ResearchJob in the form of answers. */
 
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
@@ -30,17 +30,17 @@ export const resultFields = {
     .describe("What could not be collected, and why"),
 };
 
-/** A stored result as callers see it. */
+/** A stored result in the form of answers. */
 export function toPublicResult(result: ResearchResult) {
   return { ...result, sources: toPublicSources(result.sources) };
 }
 
-/** A stored on-demand result as callers see it. @param stored `fetchedAt` in epoch ms. */
+/** A stored on-demand result in the form of answers. @param stored `fetchedAt` in epoch ms. */
 export function toPublicSnapshot({ fetchedAt, result }: { fetchedAt: number; result: ResearchResult }) {
   return { ...toPublicResult(result), generatedAt: toIso(fetchedAt) };
 }
 
-/** A result's common part, shortened. */
+/** The part of the example that several endpoints share, shortened. */
 export const resultExample = {
   fullAnalysis: "Bitcoin trades at $97,250.50 [1], +1.42 % [2] … (400 to 600 words)",
   shortSummary: "🟢 Bitcoin leads a broad advance",

@@ -44,9 +44,9 @@ import {
 import type { vAnswer } from "./tables";
 import { computeOutcome } from "./tracker";
 
-/** The room's calls to the outside: a model for signals and reviews, exchanges for prices, the chain for anchors. */
+/** The room's calls to providers: a model for signals and reviews, exchanges for prices, the chain for anchors. */
 
-/** A trade is not entered at a price that is older. */
+/** The greatest age of the price at which a trade is entered. */
 const PRICE_AGE_MS = 15 * SECOND;
 
 /** Requests the missing signals of a day, and stores them together. */
@@ -69,7 +69,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
   const { token } = task;
   const costBps = Number(getSetting("ROUND_TRIP_COST_BPS"));
   const priceNow = () => getLivePrice(ctx, token, Date.now() - PRICE_AGE_MS);
-  // The levels are checked against this price; checking the model against itself would check nothing.
+  // The levels are checked against this price: the model's own would prove nothing.
   const price = await priceNow();
   const context = { ...task, ...(await marketContext(ctx, token)), nowMs: Date.now(), price, costBps };
   const market = { priceUsd: price.priceUsd, costBps };
@@ -102,7 +102,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
   }
 }
 
-/** The market of the last hours, as far as the exchanges answer. */
+/** The market of the last hours, from the exchanges that answer. */
 async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { step: HOUR, from: to - PROMPT_HOURS * HOUR, to } as const;
@@ -121,7 +121,7 @@ async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContex
   return { hours: candles ?? [], funding };
 }
 
-/** Reads the path of each open signal's price, and closes the signals that have ended. */
+/** Reads the price path of each open signal, and closes the signals that have ended. */
 export const trackSignals = defineProviderAction({}, async (ctx) => {
   for (const { id, signal } of await ctx.runQuery(internal.signals.tracker.listOpenSignals, {})) {
     const from = Math.floor(signal.generatedAt / MINUTE) * MINUTE;
@@ -141,7 +141,7 @@ export const reviewDay = defineRefresh({ day: v.string() }, async (ctx, { day, b
   return (await review(ctx, about, billTo)).review;
 });
 
-/** Writes the review of a week; without the model its recap is sent without a review. */
+/** Writes the review of a week; if the model fails, its recap is sent without a review. */
 export const reviewWeek = defineProviderAction({ week: v.string() }, async (ctx, { week }) => {
   const signals = await ctx.runQuery(internal.signals.history.getWeek, { week });
   const of = (name: string) => signals.find((one) => `${one.token} ${one.day}` === name) ?? null;

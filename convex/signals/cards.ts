@@ -52,7 +52,7 @@ export function buildWeekCard(
 ): Paragraph[] {
   const of = (day: string, token: Signal["token"]) => {
     const one = signals.find((signal) => signal.day === day && signal.token === token);
-    // A day is one line on a phone.
+    // Short enough for one line on a phone.
     return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${result(one)}`;
   };
   return [
@@ -105,11 +105,11 @@ function levelLines(signal: Signal): Span[] {
   return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
 }
 
-/** ` +1.05 %` after costs; "" for a signal without a result. */
+/** The result after costs, such as ` +1.05 %`; "" for a signal without one. */
 const result = ({ pnlPercent, costBps }: Signal): string =>
   typeof pnlPercent === "number" ? ` ${formatSignedPercent(subtractCosts(pnlPercent, costBps))}` : "";
 
-/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
+/** The end of a signal: `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
 const ending = (one: Signal): string =>
   `${MARKS[one.status]} ${ENDINGS[one.status]}${result(one)}${one.exitPrice === null ? " without a price" : ""}`;
 
@@ -131,12 +131,12 @@ function reviewLines(review: string | null): Paragraph[] {
   return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quote(review)}`]];
 }
 
-/** The model's words in quotation marks, so that they never look like a line of the card. */
+/** A model's text in quotation marks, so that it never looks like a line of the card. */
 function quote(words: string): string {
   return `“${words}”`;
 }
 
-/** The line of the chain's head: a kept copy proves that no earlier event was changed. */
+/** The line with the chain's head: a reader's copy of it proves that no earlier event was changed. */
 export function buildHeadLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
   const { sequence, hash, anchor } = head;

@@ -12,12 +12,12 @@ import { vSignalEvent, vHead, type Head, type Issued, type SignalOutcome, type S
 
 /**
  * The hash chain of signal events: each event contains the hash of its content and of the event before it. A changed,
- * removed, moved or inserted event contradicts all later hashes and the published head. `npm run verify-signals` computes
- * the hashes with code of its own.
+ * removed, moved or inserted event contradicts all later hashes and the published head. `npm run verify-signals`
+ * computes the hashes with code of its own.
  *
- * Once a day, after the signals are issued, the head goes to Base, in a transaction of an account that holds only gas. A
- * block proves that its content existed, so even the operator cannot rewrite the events up to an anchor. An anchor is an
- * order: `wallets/orders` follows and repairs its transaction.
+ * Once a day, after the signals are issued, the head is written to Base, in a transaction of an account that holds only
+ * gas. A block proves that its content existed, so even the operator cannot rewrite the events before an anchor. An
+ * anchor is an order: `wallets/orders` tracks and repairs its transaction.
  */
 
 /** The hash before the first event. */
@@ -86,7 +86,7 @@ export async function anchorSoon(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
 }
 
-/** More events than a day has. */
+/** More than the events of a day. */
 const MOST_A_DAY = 10;
 
 /** Opens the order of an anchor of the head; `null` if none is due, or another one is about to be signed. */
@@ -150,7 +150,7 @@ export const listEvents = internalQuery({
 const vPublishedHead = vHead.extend({ anchor: v.union(vAnchor, v.null()) });
 export type PublishedHead = Infer<typeof vPublishedHead>;
 
-/** The chain's head as cards and pages publish it, with the newest anchor; `null` before the first event. */
+/** The chain's head in the form of cards and pages, with the newest anchor; `null` before the first event. */
 export async function getPublishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
   const head = await findHead(ctx);
   if (head === null) return null;

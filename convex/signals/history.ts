@@ -14,7 +14,7 @@ import { listDaysOfWeek, toSignalId, getDueWeek, type Token } from "./rules";
 import { vSignal, vToken, type Signal } from "./tables";
 import { vRecord } from "./validators";
 
-/** The queries and cards of the signals: their history, the totals of days, and the recaps of weeks. */
+/** Queries and cards of the signals: their history, the totals of days, and the recaps of weeks. */
 
 /** The newest signal of each of the tokens that has one. */
 export const readLatestSignals = internalQuery({
@@ -70,7 +70,7 @@ function buildReviewKey(day: string, signals: readonly Signal[]): string {
   return `signals review:${day} ${signals.map(({ token, status }) => `${token} ${status}`).join(", ")}`;
 }
 
-/** The signals of a UTC day (`2026-11-20`), and the review of exactly these outcomes; `null` while there is none. */
+/** The signals of a UTC day (`2026-11-20`), and the review of exactly these outcomes; `null` while there is no review. */
 export const getDay = internalQuery({
   args: { day: v.string() },
   returns: v.object({ signals: v.array(vSignal), review: v.union(v.string(), v.null()) }),

@@ -27,8 +27,8 @@ export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Pr
 }
 
 /**
- * The signals of a UTC day, with their review if it is ready in time. The figures never wait for it: a review that is late,
- * or that a limit refuses, is `null`.
+ * The signals of a UTC day, with their review if it is ready in time. The figures never wait for it: a late review, or
+ * one that a limit refuses, is `null`.
  */
 export async function getReviewedDay(
   ctx: ActionCtx,
@@ -50,7 +50,7 @@ export async function getReviewedDay(
 
 const errors = { not_configured: "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured." };
 
-/** A notice of the signals that have ended or are missing, and of the next ones; `null` while all are open. */
+/** A notice about ended or missing signals, and the time of the next ones; `null` while all are open. */
 function findEndedNotice(now: number, tokens: readonly Token[], rows: readonly Signal[]): string | null {
   const said = tokens.flatMap((token) => {
     const row = rows.find((signal) => signal.token === token);
@@ -124,7 +124,7 @@ const latest: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** Two tokens get a signal a day, which is open for hours. */
+/** Two tokens get a signal a day each, and a signal is open for hours. */
 const MOST_OPEN = 4;
 
 const history: MountedEndpoint = defineEndpoint({

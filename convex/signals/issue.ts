@@ -12,11 +12,11 @@ import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
 import { getDayAfter, getDayStart, isIssueTime, toSignalId, SIGNAL_TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
-/** The issue of the day's signals: one job requests both, until each token has a signal or the day is over. */
+/** The issue of the day's signals: one job requests them until each token has a signal or the day is over. */
 
-/** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
+/** Retries after 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still useful. */
 const ATTEMPTS = 6;
-/** The most missed days that become events: a longer standstill is no part of the record. */
+/** The most missed days that become events: a longer outage is no part of the record. */
 const MOST_MISSED = 400;
 
 /**
@@ -47,7 +47,7 @@ async function isOver(ctx: MutationCtx, day: string): Promise<boolean> {
   return decided.every(Boolean);
 }
 
-/** Records the days of a standstill, so that no day is missing without an event. */
+/** Records the days of an outage, so that no day is missing without an event. */
 async function noteMissedDays(ctx: MutationCtx, today: string): Promise<void> {
   const last = await ctx.db.query("signalEvents").withIndex("by_day").order("desc").first();
   if (last === null) return;
@@ -119,7 +119,7 @@ export const storeSignals = internalMutation({
 export const storeIssueFailure = defineMutation(
   { day: v.string(), ...vFailure },
   async (ctx, { day, error, code, isLast }) => {
-    // The text of an unexpected error is for the operator alone.
+    // The text of an unexpected error is for the operator only.
     if (isLast) await recordNone(ctx, day, code === undefined ? "An unexpected error" : error);
   },
 );

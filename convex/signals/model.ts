@@ -63,7 +63,7 @@ async function findStoredRecords(ctx: QueryCtx) {
     .unique();
 }
 
-/** More than ten years of them; a transaction reads no more. */
+/** More than ten years of signals; one transaction reads no more. */
 const MOST_SIGNALS = 8_000;
 
 /** Every signal, oldest first. */
@@ -98,7 +98,10 @@ export async function issueSignal(
   return signal;
 }
 
-/** Why a day has no signal: the model's proposals broke the rules (`refused`), or a provider did not answer (`failed`). */
+/**
+ * The reason for a day without a signal: the model's proposals broke the rules (`refused`), or a provider did not
+ * answer (`failed`).
+ */
 export type MissingSignal = { reason: "refused" | "failed"; detail: string };
 
 /** Records that a token gets no signal on a day, unless the day is decided. */

@@ -30,7 +30,7 @@ import type { Signal } from "./tables";
 export const PROMPT_VERSION = "signal-5";
 
 export type MarketContext = {
-  /** The known candles of the last 48 hours, oldest first; none without an answer of the exchange. */
+  /** The known candles of the last 48 hours, oldest first; empty without an answer of the exchange. */
   hours: readonly Candle[];
   /** Percent per hour; if it is positive, long positions pay it. */
   funding: { percent: number; openInterestUsd: number } | null;
@@ -97,7 +97,7 @@ export function buildSignalQuestion(context: SignalContext) {
   } satisfies StructuredQuestion<typeof proposalShape>;
 }
 
-/** How many hours back the moves in the prompt go. */
+/** The past moves in the prompt, in hours. */
 const MOVES = [1, 6, 24] as const;
 
 /** The moves of the price and its typical move, in percent. */
@@ -140,7 +140,7 @@ function describeRecord({ token, record: { wins, losses, reliability } }: Signal
   return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %). ${reliability ?? ""}`;
 }
 
-/** The subject of the whole record's facts, as readers call it. */
+/** The subject of the whole record's facts, in public texts. */
 const RECORD = "market";
 const BY_RECORD = "the record of this service";
 
@@ -194,7 +194,7 @@ export function buildReviewQuestion(occasion: string, ledger: CitationIndex, now
     maxTokens: 1_000,
     shape: reviewShape,
     demands: ({ review }) => describeLeftovers(resolveFigures(review, ledger, REVIEW).leftovers),
-    // A second answer with a wrong figure loses the sentence of it (`resolveReview`).
+    // If the repaired answer also has a wrong figure, its sentence is dropped (`resolveReview`).
     mend: (given) => given,
   } satisfies StructuredQuestion<typeof reviewShape>;
 }
@@ -209,7 +209,7 @@ export function resolveReview(
   return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
 }
 
-/** The reasoning of a signal with measured figures as they were measured. Figures of the model alone are marked. */
+/** The reasoning of a signal with measured figures in place of the model's. Figures of the model alone are marked. */
 export function resolveReasoning(
   { reasoning, tp1, tp2, sl, confidence }: Proposal,
   { token: subject, nowMs, price, funding, record: { wins, losses } }: SignalContext,

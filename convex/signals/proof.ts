@@ -9,7 +9,7 @@ import type { Issued, Signal } from "./tables";
 
 /** The public evidence of the signals: the chain of their events with its anchors, and all signals as files. */
 
-/** The example of the API document: one signal, from issue to end, as the code makes it. */
+/** The example of the API document: one signal from issue to end, made by the service's own code. */
 const issuedExample: Issued = {
   token: "BTC",
   day: "2026-01-05",
@@ -110,7 +110,7 @@ function formatSheet(signals: readonly PublicSignal[]): string {
   const names = publicSignal.keyof().options;
   const cell = (value: string | number | null | undefined) => {
     const said = value === null || value === undefined ? "" : String(value);
-    // A spreadsheet runs a text that begins like a formula.
+    // Spreadsheets execute a text that begins like a formula.
     const text = typeof value === "string" && /^[=+@\t\r-]/.test(said) ? `'${said}` : said;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };

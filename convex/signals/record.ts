@@ -18,7 +18,7 @@ import type { Signal } from "./tables";
  * denominator is null.
  */
 
-/** A signal as callers see it. */
+/** A signal in the form of answers. */
 export function toPublicSignal(row: Signal): PublicSignal {
   const { day: _, price: __, costBps, generatedAt, expiresAt, closedAt, ...fields } = row;
   const position = toPosition(row);
@@ -41,7 +41,7 @@ export function toPublicSignal(row: Signal): PublicSignal {
   };
 }
 
-/** The least results for a verdict and for ratios of risk. */
+/** The fewest results for a verdict and for ratios of risk. */
 const RECORD_FROM = 30;
 /** With more minutes without a candle, the end of a trade is uncertain. */
 const MAX_GAP_MINUTES = 5;
@@ -145,7 +145,10 @@ function computeDrawdown(results: readonly number[]): number {
   return round(deepest);
 }
 
-/** Bought at the first signal, held to the end of the last, each token with the same stake; `null` without a signal. */
+/**
+ * The result of a purchase at the first signal, held to the end of the last, each token with the same stake; `null`
+ * without a signal.
+ */
 function computeBuyAndHold(closed: readonly Signal[]): number | null {
   const changes = groupRows(closed, ({ token }) => token).flatMap((ofToken) => {
     const byDay = ofToken.toSorted((a, b) => (a.day < b.day ? -1 : 1));
@@ -165,8 +168,9 @@ function countMissingDays(closed: readonly Signal[]): number {
 }
 
 /**
- * Where a trade ended on the way from stop (0) to target (1), minus its chance: at least and at most, and at least after
- * costs. Without a price it was stopped, or won; with gaps it ended at its chance, or on the other side of it.
+ * The end of a trade between stop (0) and target (1), minus its chance: the lower and upper bound, and the lower one
+ * after costs. Without a price the bounds are the stop and the target; with gaps they are its chance and the other side
+ * of it.
  */
 export type Excess = { least: number; most: number; net: number };
 
@@ -219,7 +223,7 @@ function computeEdge(trades: readonly Trade[]): SignalStats["edge"] {
 }
 
 const STAKES = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2];
-/** The most that a day may cost, as a share of the gambler's wealth. */
+/** The largest loss of a day, as a share of the gambler's wealth. */
 const MOST_AT_STAKE = 0.7;
 
 /**
@@ -251,7 +255,7 @@ function computeBound(days: readonly number[], sign: 1 | -1): number {
 
 /** Confidences in fifths: 0 to 19, 20 to 39, … 80 to 100. */
 const BINS = 5;
-/** The fullest bins that the sentence names. */
+/** The number of fullest bins in the sentence. */
 const MOST_NAMED = 2;
 
 /** The calibration of the stated confidences: for each fifth, the decided trades and the share of won ones. */

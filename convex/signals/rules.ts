@@ -12,18 +12,21 @@ export type SignalDirection = "BUY" | "SELL" | "HOLD";
 /** A signal expires this long after its issue. Later prices do not count. */
 export const LIFETIME_MS = 6 * HOUR;
 
-/** The hours of the market in a prompt. */
+/** The hours of market history in a prompt. */
 export const PROMPT_HOURS = 48;
 
-/** The greatest distance of the model's own entry from the live price, which replaces it: a fraction. */
+/** The greatest distance, a fraction, of the model's own entry from the live price, which replaces it. */
 export const MAX_ENTRY_DISTANCE = 0.005;
 
-/** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
+/**
+ * The distance to tp1 is at least this share of the distance to the stop: a near tp1 with a far stop wins often and
+ * earns nothing.
+ */
 export const MIN_REWARD_TO_RISK = 0.8;
 
 /**
- * The stop is at least this far away, a fraction of the entry. A nearer one is touched within the minute of issue, and
- * by steps of the price that are longer than the way to it, so that the loss is larger than the recorded one.
+ * The least distance of the stop, a fraction of the entry. A nearer one is touched within the minute of issue, and by
+ * price steps longer than the distance to it, so that the loss is larger than the recorded one.
  */
 const MIN_STOP_DISTANCE = 0.0015;
 
@@ -39,7 +42,7 @@ export type SignalLevels = {
   sl: number | null;
 };
 
-/** A model's proposal, and the same without its reasoning. */
+/** A model's proposal with its reasoning. */
 export type Proposal = Stated & { reasoning: string };
 export type Stated = SignalLevels & { confidence: number };
 
@@ -51,15 +54,15 @@ export function toPosition({ signal, entry, tp1, sl }: Omit<SignalLevels, "tp2">
   return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
 }
 
-/** The market in which a trade is issued. */
+/** The market at the issue of a trade. */
 export type Market = {
   /** The measured price, at which the trade is entered. */
   priceUsd: number;
-  /** The costs of getting in and out, in basis points of the stake. */
+  /** The costs of entry and exit, in basis points of the stake. */
   costBps: number;
 };
 
-/** The problems of a proposed signal in this market, for the model to mend; `null` if it may be issued. */
+/** The problems of a proposed signal in this market, for the model's repair; `null` if it may be issued. */
 export function findProposalProblems(proposal: Stated, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
   const { priceUsd } = market;
@@ -105,7 +108,7 @@ function findLevelProblems({ signal, entry, tp1, tp2, sl }: SignalLevels, { cost
   return rules.flatMap(([isKept, words]) => (isKept ? [] : [words]));
 }
 
-/** Why a proposal with valid levels is no trade: its own confidence does not earn its costs. `null` if it does, and for a HOLD. */
+/** Why a proposal with valid levels is no trade: its own confidence does not cover its costs. `null` if it does, and for a HOLD. */
 export function findShortfall(proposal: Stated, { priceUsd, costBps }: Market): string | null {
   const position = toPosition({ ...proposal, entry: priceUsd });
   if (position === null) return null;
@@ -115,8 +118,8 @@ export function findShortfall(proposal: Stated, { priceUsd, costBps }: Market): 
 }
 
 /**
- * The signal of a proposal: entered at the measured price, whatever entry the model named, and without a position below its
- * own break-even.
+ * The signal of a proposal: entered at the measured price, whatever entry the model stated, and a HOLD if the proposal
+ * is below its own break-even.
  */
 export function enterProposal<Given extends Proposal>(proposal: Given, market: Market): Given {
   const entry = market.priceUsd;
@@ -133,25 +136,25 @@ export function computePnlPercent(signal: SignalDirection, entry: number, exit: 
   return Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
 }
 
-/** A result after the costs of getting in and out. */
+/** A result after the costs of entry and exit. */
 export function subtractCosts(pnl: number, costBps: number): number {
   return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
 
-/** The mean score between stop (0) and tp1 (1) of a price without direction; at most 1 / (1 + 0.8) by the rules of issue. */
+/** The mean score between stop (0) and tp1 (1) of a price without a trend; at most 1 / (1 + 0.8) by the rules of issue. */
 export function computeChance({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
-/** The mean score at which a trade earns its costs: its chance, plus the costs as a share of the way from stop to target. */
+/** The mean score at which a trade covers its costs: its chance, plus the costs as a share of the distance from stop to target. */
 export function computeBreakEven(position: Position, costBps: number): number {
   const { entry, tp1, sl } = position;
   return computeChance(position) + ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
-/** The day's signals are issued from this hour on; a run before it is late for the day before. */
+/** The hour of the day's issue (UTC); an earlier run is a late one of the day before. */
 const ISSUE_HOUR = 8;
-/** A week's recap is due this long after the week began: Sunday 23:55. */
+/** The recap's due time after the start of its week: Sunday 23:55. */
 const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
 
 export function getDayStart(day: string): number {
@@ -183,10 +186,7 @@ export function listDaysOfWeek(week: string): string[] {
   return Array.from({ length: 7 }, (_, index) => getDayAfter(week, index));
 }
 
-/**
- * The latest week whose recap is due: this one from Sunday 23:55 on, otherwise the one before, no matter how late it
- * is.
- */
+/** The latest week whose recap is due: this one from Sunday 23:55 on, otherwise the one before, no matter how late it is. */
 export function getDueWeek(epochMs: number): string {
   const moment = epochMs - RECAP_AFTER_MS;
   const sinceMonday = (new Date(moment).getUTCDay() + 6) % 7;

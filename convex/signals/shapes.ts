@@ -47,7 +47,7 @@ export const publicSignal = z.object({
 });
 export type PublicSignal = z.output<typeof publicSignal>;
 
-/** A token with signals; all of them when left out. */
+/** A token with signals; all of them when omitted. */
 export const signalToken = optionalUnlessBlank(
   oneOfSymbols(SIGNAL_TOKENS, "must be BTC or ETH; leave it out for both", resolveSymbol),
 ).describe("BTC or ETH, in any case, or by name; omit for both.");

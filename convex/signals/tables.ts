@@ -92,20 +92,20 @@ export const signalTables = {
     .index("by_day", ["day", "token"]),
 
   /**
-   * The recap of a week, written once by `signals/history`; and the record of all signals, one row, computed anew by
-   * `signals/model` whenever a signal closes. Kept.
+   * The recap of a week, written once by `signals/history`; and one row with the record of all signals, which
+   * `signals/model` computes anew whenever a signal closes. Kept.
    */
   recaps: defineTable(
     v.union(
       v.object({
         period: v.literal("week"),
-        /** Its Monday. */
+        /** The Monday of the week. */
         of: v.string(),
         /** By UTC day, Monday to Sunday; `null` for a token without a signal. */
         days: v.record(v.string(), v.object({ BTC: vMaybe, ETH: vMaybe })),
         /** The week's `SignalTotals`. */
         results: v.record(v.string(), v.union(v.number(), v.null())),
-        /** `null` if the model could not be reached. */
+        /** `null` if the model was unreachable. */
         review: v.union(v.string(), v.null()),
         model: v.union(v.string(), v.null()),
         generatedAt: v.number(),

@@ -10,16 +10,16 @@ import { LIFETIME_MS, computePnlPercent, toPosition, type SignalLevels } from ".
 import { vSignalOutcome, vSignal, type SignalOutcome, type Signal } from "./tables";
 
 /**
- * The outcome tracker: the one place that decides how a signal ends. Each run walks a signal's whole life along one-minute
- * candles, so a lost run costs nothing. Only measured prices decide: a record built on a language model's market data would
- * be worthless.
+ * The outcome tracker, the one place that decides how a signal ends. Each run replays a signal's whole life along
+ * one-minute candles, so a lost run costs nothing. Only measured prices decide: a record built on a language model's
+ * market data would be worthless.
  *
- * The first level touched decides. The extremes of one candle have no order: a candle that touches stop and target counts as
- * the stop. The candle of the issue mixes prices before and after it, so its close and its adverse extreme count. The candle
- * of the expiry counts with its open alone. Times are epoch ms, prices USD.
+ * The first level touched decides. The extremes of one candle have no order: a candle that touches stop and target
+ * counts as the stop. The candle of the issue mixes prices before and after it, so only its close and its adverse
+ * extreme count. Of the candle of the expiry only the open counts. Times are epoch ms, prices USD.
  */
 
-/** Open signals a run, oldest first: a token has one a day, which lives for hours. */
+/** Open signals per run, oldest first: a token has one a day, which lives for hours. */
 const BATCH = 20;
 
 export const track = defineCron("track signal outcomes", async (ctx) => {
@@ -51,9 +51,9 @@ export const close = defineMutation(
   },
 );
 
-/** Missing candles may be late: an outcome waits this long for them. */
+/** Candles may be published late: an outcome waits this long for missing ones. */
 const PATIENCE_MS = 2 * HOUR;
-/** A signal without any price is closed without a result once the time of its life has passed again. */
+/** A signal without any price is closed without a result this long after its issue: twice its lifetime. */
 const UNPRICED_MS = 2 * LIFETIME_MS;
 /** The greatest age of the last known price at expiry. */
 const STALE_MS = 10 * MINUTE;

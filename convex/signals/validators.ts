@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "../lib/literals";
 
-/** The stored parts of the shapes of `signals/shapes`. A test compares both. */
+/** Validators for the shapes in `signals/shapes`. A test compares both. */
 
 const vResult = v.object({
   totalPnlPercent: v.number(),

@@ -24,7 +24,7 @@ import { MODELS, vMissingSource, type MissingSource, type Model } from "../table
 
 /** The brief of a report: numbered facts, statements of models, and missing sources, read in one transaction. */
 
-/** Older facts and answers say nothing about the present. */
+/** Older facts and answers do not describe the present. */
 const GOOD_MS = 2 * HOUR;
 
 /** How many of each model's latest answers a shift's report gets; another one gets the latest. */
@@ -36,10 +36,10 @@ const HEADLINES = 6;
 const WHALES = 5;
 const WHALES_WITHIN_MS = 4 * HOUR;
 
-/** By when a shift's first collection has its facts. */
+/** The time within which a shift's first collection has its facts. */
 const COLLECTED_MS = 2 * MINUTE;
 
-/** Everything that is collected for a report on a focus ("" for the whole market). */
+/** The collections for a report on a focus ("" for the whole market). */
 export function listCollectionsFor(focus: string): CollectionRequest[] {
   return [
     ...LISTS,
@@ -68,7 +68,7 @@ export type Material = ObjectType<typeof vMaterial>;
 const vBrief = v.object({
   focus: v.string(),
   sources: v.array(vSource),
-  /** A fact of each subject that a report may mention, with its name. */
+  /** One fact of each subject that a report may mention, for its name. */
   named: v.array(vFact),
   /** Whether there is a price that is not a model's. */
   isPriced: v.boolean(),
@@ -85,7 +85,7 @@ export const readBrief = internalQuery({
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
     const requested = listCollectionsFor(focus);
     const now = await getFactsAt(ctx, { wanted: requested, withinMs: GOOD_MS, at });
-    // The first collection may have found facts that were young enough, and takes a moment.
+    // The first collection may have reused recent facts, and takes a moment.
     const begun = {
       wanted: requested,
       withinMs: SHARED_FOR_MS + COLLECTED_MS,
@@ -170,7 +170,7 @@ function listMovers(observations: Read["observations"], focus: string): Fact[] {
     });
 }
 
-/** The largest measured movements; no model's. */
+/** The largest measured movements; none from a model. */
 function listWhaleSources(whales: Read["whales"], focus: string): UnnumberedSource[] {
   return whales
     .filter(({ movement, token }) => movement !== undefined && (focus === "" || token === focus))
@@ -183,7 +183,7 @@ function listWhaleSources(whales: Read["whales"], focus: string): UnnumberedSour
     });
 }
 
-/** The trending tokens that most collections saw. */
+/** The trending tokens in most of the collections. */
 function listPersistentSources(observations: Read["observations"]): UnnumberedSource[] {
   const counts = new Map<string, number>();
   const markets = observations.flatMap(({ market }) => market ?? []);

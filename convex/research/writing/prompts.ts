@@ -36,7 +36,7 @@ export function buildOnchainQuestion(focus: string, nowIso: string) {
   } satisfies StructuredQuestion<z.ZodType>;
 }
 
-/** The sentiment model answers in prose around JSON; the search tool rules out a schema on the wire. */
+/** The sentiment model answers in prose around JSON, because its search tool excludes a schema in the request. */
 export const sentimentShape = z.object({
   overall: shortText(600).describe("one sentence"),
   tokens: z
@@ -71,10 +71,10 @@ export function buildSentimentQuestion(focus: string, nowIso: string): string {
   return `Sentiment, buzz and narrative of the most discussed tokens over the last day, as of ${nowIso}.${focusLine(focus)}`;
 }
 
-/** Longer than any analysis that can be mended by cutting. */
+/** Longer than any analysis that shortening could repair. */
 const MAX_ANALYSIS = 40_000;
 
-/** A ResearchResult as the model sends it; violations of the contract are repaired, not refused. */
+/** A ResearchResult from the model; violations of the contract are repaired, not refused. */
 export const resultShape = z.object({
   fullAnalysis: shortText(MAX_ANALYSIS).describe(
     `${MIN_WORDS} to ${MAX_WORDS} words (a slot counts as one), paragraphs separated by a blank line`,

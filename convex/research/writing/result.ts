@@ -1,7 +1,7 @@
 import { removeCitations, trimTrailing } from "../../lib/text/strings";
 import type { MarketOutlook, Texts } from "../tables";
 
-/** The contract of a ResearchResult: requirements on the writer, and repairs by rule. */
+/** The contract of a ResearchResult: requirements on the writer, and rules for repairs. */
 
 export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly MarketOutlook[];
 
@@ -13,7 +13,7 @@ export const SUMMARY_LIMIT = 100;
 
 /**
  * The problems of a result, for the repair turn; `null` if it keeps the contract.
- * @param shown Its analysis and summary as readers will see them.
+ * @param shown Its analysis and summary in their final form.
  */
 export function findResultProblems(
   result: Texts,
@@ -37,7 +37,7 @@ export function findResultProblems(
 }
 
 /**
- * Converts confidences to the contract's scale; lengths are repaired where the shown text is known.
+ * Converts confidences to the contract's scale. Lengths are repaired later, when the final text is known.
  * @returns `null` without impacts, or with confidences on an unknown scale: nothing can be invented.
  */
 export function mendResult(result: Texts): Texts | null {
@@ -49,7 +49,7 @@ export function mendResult(result: Texts): Texts | null {
   };
 }
 
-/** The number of words that readers see, without citations. */
+/** The number of words without citations. */
 export function countWords(prose: string): number {
   return removeCitations(prose)
     .split(/[ \t\n]+/)
@@ -61,19 +61,19 @@ export function isTooShort(result: { fullAnalysis: string }): boolean {
   return countWords(result.fullAnalysis) < MIN_WORDS;
 }
 
-/** By how many words an analysis is too long. */
+/** The number of words by which an analysis is too long. */
 export function countExcessWords(prose: string): number {
   return Math.max(0, countWords(prose) - MAX_WORDS);
 }
 
-/** A summary with the outlook's mark, within its length, without cutting a figure. */
+/** A summary that begins with the outlook's mark, cut to its length without cutting a figure. */
 export function markSummary(summary: string, outlook: MarketOutlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
   if (points.length <= SUMMARY_LIMIT) return points.join("");
   const kept = points.slice(0, SUMMARY_LIMIT - 1).join("");
   const space = points[SUMMARY_LIMIT - 1] === " " ? kept.length : kept.lastIndexOf(" ");
-  // A word that fills a summary may be cut, unless it is a figure.
+  // A word longer than the summary may be cut, unless it is a figure.
   const end = space > 2 || /\d/.test(kept) ? Math.max(space, MARKS[outlook].length) : kept.length;
   const whole = kept.slice(0, end);
   const open = whole.lastIndexOf("(");
@@ -81,7 +81,7 @@ export function markSummary(summary: string, outlook: MarketOutlook): string {
   return `${trimTrailing(closed, " ,;:–—-")}…`;
 }
 
-/** A text without some of its last words, ending with a sentence if one ends in its second half. */
+/** A text shortened by some of its last words; it ends with a sentence if one ends in its second half. */
 export function shortenProse(prose: string, over: number): string {
   if (over === 0) return prose;
   const limit = prose.split(/\s+/).length - over;
@@ -93,7 +93,7 @@ export function shortenProse(prose: string, over: number): string {
   return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
 }
 
-/** Scores up to a hundred as percent, all of them. `null` if they are on no known scale. */
+/** Scores of up to a hundred, or fractions, as fractions; `null` if they are on no known scale. */
 function toFractions(scores: readonly number[]): number[] | null {
   const highest = Math.max(...scores);
   if (highest > 100 || scores.some((score) => score < 0)) return null;

@@ -21,16 +21,17 @@ import {
   countExcessWords,
 } from "./result";
 
-/** A paid report that keeps a smaller share of its sentences is delivered whole, with its unsourced figures marked. */
+/** A paid report that would lose a larger share of its sentences is delivered whole, with its unsourced figures marked. */
 const LEAST_KEPT = 0.5;
-/** A slot may print several words, so that an analysis is shortened more than once. */
+/** A placeholder may print several words, so one cut may not be enough. */
 const MOST_CUTS = 5;
 
 export type Written = { result: ResearchResult; model: string; tokensUsed: number };
 
 /**
- * Has the gateway write a ResearchResult whose figures are printed from facts. A text that breaks the contract, or states
- * an unsourced figure, goes back once, for a paid report twice; the remaining sentences with such a figure are dropped.
+ * Has the gateway write a ResearchResult whose figures are printed from facts. A text that breaks the contract or
+ * states an unsourced figure is returned once for repair, twice for a paid report; remaining sentences with such a
+ * figure are dropped.
  * @throws AppError `upstream`, also if nothing of the writer's text remains.
  */
 export async function writeResearchResult(
@@ -77,7 +78,7 @@ export async function writeResearchResult(
   return { result, model, tokensUsed };
 }
 
-/** A result as readers see it, the figures that no fact has, and the share of its sentences that are left. */
+/** A result in its final form, the figures without a fact, and the share of its sentences that remain. */
 function resolveResult(
   { fullAnalysis, shortSummary, marketOutlook, impacts }: Texts,
   ledger: CitationIndex,
@@ -96,7 +97,7 @@ function resolveResult(
   }));
   const all = [analysis, summary, ...resolvedImpacts.flatMap(({ title, detail }) => [title, detail])];
   const sum = (of: "removed" | "sentences") => all.reduce((total, one) => total + one[of], 0);
-  // A summary that states something without a fact is replaced by one without figures.
+  // A summary that states anything without a fact is replaced by one without figures.
   const plainly = `Outlook on ${getFocusName(focus)}: ${marketOutlook}`;
   return {
     result: {
