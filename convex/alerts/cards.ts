@@ -29,7 +29,7 @@ const buildAgainButton = (condition: Condition, text: string): Button => ({
 /** A question about ambiguous words, with a button for each possible meaning. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
-export function openCard({ say, meant = [] }: Doubt): AlertCard {
+export function buildDoubtCard({ say, meant = [] }: Doubt): AlertCard {
   return {
     answer: [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])],
     buttons: meant.map((one) => [buildAgainButton(one, typeset(formatCondition(one)))]),
@@ -49,7 +49,7 @@ export function buildProposalCard(alert: Alert, { latest, holds }: Present): Ale
       buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
     };
   const now =
-    condition.kind === "digest" ? clockLine(condition) : latest && describeObservation(condition, latest);
+    condition.kind === "digest" ? describeClock(condition) : latest && describeObservation(condition, latest);
   return {
     answer: [
       [
@@ -69,7 +69,7 @@ export function buildProposalCard(alert: Alert, { latest, holds }: Present): Ale
   };
 }
 
-function clockLine({ timeZone }: Extract<Condition, { kind: "digest" }>): string {
+function describeClock({ timeZone }: Extract<Condition, { kind: "digest" }>): string {
   const clock = { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
   return `${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} there`;
 }
@@ -102,7 +102,7 @@ export function buildExpiredCard({ condition }: Alert): AlertCard {
 }
 
 /** All alerts of a user, each with its button: Off for an active one, Set for a proposal. */
-export function listCard(alerts: readonly Alert[]): AlertCard {
+export function buildListCard(alerts: readonly Alert[]): AlertCard {
   const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
   const line = ({ condition, fired, once }: Alert) =>
     `\n• ${describe(condition)}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}`;

@@ -192,8 +192,8 @@ export function formatCondition(condition: Condition, dollar: "" | "$" = ""): st
     case "change":
       return `${condition.token} ${condition.direction} ${number(condition.percent)} % in ${condition.windowHours} h`;
     case "funding": {
-      const rate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
-      return `${condition.token} funding ${condition.direction} ${number(rate)} % per ${FUNDING_HOURS} h`;
+      const formatRate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
+      return `${condition.token} funding ${condition.direction} ${number(formatRate)} % per ${FUNDING_HOURS} h`;
     }
     case "flow":
       return `${condition.direction}flow of ${condition.token} over ${dollar}${number(condition.overUsd)}`;

@@ -92,11 +92,11 @@ async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Pro
 }
 
 /** Whether an alert has the end that a request names. */
-const endsAs = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>
+const hasEnd = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>
   (once === undefined || once === (row.once ?? false)) && (until === undefined || until === row.until);
 
 /** The alert with the same line. */
-const sameAs = (condition: Condition, rows: readonly Alert[]): Alert | undefined =>
+const findSame = (condition: Condition, rows: readonly Alert[]): Alert | undefined =>
   rows.find((row) => describe(row.condition) === describe(condition));
 
 /** Starts the cursor of a subject at its first alert: its observations are compared from now on, the first with the present value. */
@@ -135,7 +135,7 @@ export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Ale
   return [...active, ...proposed, ...ended];
 }
 
-async function ofUser(ctx: MutationCtx, userId: string, id: string): Promise<Doc<"alerts">> {
+async function requireAlert(ctx: MutationCtx, userId: string, id: string): Promise<Doc<"alerts">> {
   const alertId = ctx.db.normalizeId("alerts", id);
   const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
   if (row?.userId === userId) return row;
@@ -154,7 +154,7 @@ export const accept = internalMutation({
   args: { userId: v.string(), alertId: v.string(), once: v.optional(v.boolean()) },
   returns: vAlert,
   handler: async (ctx, { userId, alertId, once }): Promise<Alert> => {
-    const row = await ofUser(ctx, userId, alertId);
+    const row = await requireAlert(ctx, userId, alertId);
     const now = Date.now();
     const { condition, subject } = row;
     if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
@@ -164,7 +164,7 @@ export const accept = internalMutation({
     const expiresAt = Math.min(now + life, row.until ?? Infinity);
     if (row.state === "proposed") {
       // It replaces the active alert with the same line and another end.
-      const former = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
+      const former = findSame(condition, await queryInState(ctx, userId, "active").take(ALL));
       if (former !== undefined) await switchOff(ctx, former);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
       if ((await queryInState(ctx, userId, "active").take(most)).length >= most) {
@@ -186,7 +186,7 @@ export const endAlert = internalMutation({
   args: { userId: v.string(), alertId: v.string() },
   returns: vAlert,
   handler: async (ctx, { userId, alertId }): Promise<Alert> =>
-    switchOff(ctx, await ofUser(ctx, userId, alertId)),
+    switchOff(ctx, await requireAlert(ctx, userId, alertId)),
 });
 
 export const listAlerts = internalQuery({

@@ -128,7 +128,7 @@ export function readLine(text: string): Condition | null {
   const content = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   const { time, zone = "UTC" } = DIGEST.exec(content)?.groups ?? {};
   if (time !== undefined)
-    return conditionShape.safeParse({ kind: "digest", time, timeZone: zoneNamed(zone) }).data ?? null;
+    return conditionShape.safeParse({ kind: "digest", time, timeZone: toZone(zone) }).data ?? null;
   const parts = LINE.exec(content)?.groups;
   if (parts === undefined) return null;
   const line = toLine(parts);
@@ -155,7 +155,7 @@ function toLine(parts: Partial<Record<string, string>>): Line {
   };
 }
 
-const zoneNamed = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
+const toZone = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
 
 export type AlertReading =
   /** `isRestated`: a model restated the words. */
@@ -194,11 +194,11 @@ export function findDifference(
   const text = normalizeText(words).normalize("NFKC");
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
-    const said = digitsIn(text.replaceAll(condition.timeZone, " "));
-    const allowedNumbers = [hour, hour % 12, minute, 0].map((one) => significant(String(one)));
+    const said = listDigits(text.replaceAll(condition.timeZone, " "));
+    const allowedNumbers = [hour, hour % 12, minute, 0].map((one) => toSignificantDigits(String(one)));
     const isSame =
       said.every((one) => allowedNumbers.includes(one)) &&
-      (minute === 0 || said.includes(significant(String(minute))));
+      (minute === 0 || said.includes(toSignificantDigits(String(minute))));
     return isSame ? null : `I read ${condition.time}, and your words say another time: write it like 07:30.`;
   }
   const { token, kind } = condition;
@@ -207,7 +207,10 @@ export function findDifference(
     return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
   // The digits of a symbol (1INCH) are no amount, nor is the one of “1 ETH”.
   const numbersIn = (some: string) =>
-    digitsIn(replaceSymbol(some, token, "§").replace(/(?<![\w.,])1 §/, "§"), isPercent ? exact : significant);
+    listDigits(
+      replaceSymbol(some, token, "§").replace(/(?<![\w.,])1 §/, "§"),
+      isPercent ? toExactDigits : toSignificantDigits,
+    );
   const [level = ""] = numbersIn(line);
   const said = numbersIn(text);
   if (!said.includes(level))
@@ -224,12 +227,12 @@ export function findDifference(
 const WRITTEN = /\d+(?:[.,'’ ]\d{3}(?!\d))*(?:[.,]\d+)?/g;
 
 /** The significant digits of each number of a text, without zeros at either end: `12万` and `120,000` have the same. */
-function digitsIn(text: string, as = significant): string[] {
+function listDigits(text: string, as = toSignificantDigits): string[] {
   return (text.match(WRITTEN) ?? []).map(as);
 }
 /** A percentage is compared exactly: no word (`12万`) multiplies it. */
-const exact = (number: string): string => String(Number(number.replace(",", ".")));
-const significant = (number: string): string =>
+const toExactDigits = (number: string): string => String(Number(number.replace(",", ".")));
+const toSignificantDigits = (number: string): string =>
   trimTrailing(number.replace(/\D/g, "").replace(/^0+/, ""), "0");
 
 function isNamed(token: string, text: string, facts: readonly Fact[]): boolean {

@@ -51,8 +51,8 @@ export const answerWords = withUsage(
     const { condition, isRestated } = reading;
     const present = await getPresent(ctx, condition);
     const doubt = isRestated
-      ? doubtByPrice(condition, present)
-      : doubtByThousands(condition, content, present);
+      ? findPriceDoubt(condition, present)
+      : findThousandsDoubt(condition, content, present);
     if (doubt !== null) return { kind: "open", ...doubt };
     const alert: Alert = await ctx.runMutation(getStore(caller), { ...choice, condition });
     return { kind: "proposed", proposed: { alert, present } };
@@ -101,7 +101,7 @@ async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present
 const FAR = 5;
 
 /** A question about a level of a model's reading that is reached already, or very far away. */
-function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt | null {
+function findPriceDoubt(condition: Condition, { latest, holds }: Present): Doubt | null {
   if (condition.kind !== "price" || latest === null) return null;
   const { token, direction, levelUsd } = condition;
   const now = `${token} is at ${formatDollars(latest.value)}`;
@@ -116,7 +116,7 @@ function doubtByPrice(condition: Condition, { latest, holds }: Present): Doubt |
 const DOTTED = /(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)/;
 
 /** A question about a level that may mean a thousand times as much, unless the level as read is near the price. */
-function doubtByThousands(condition: Condition, words: string, { latest }: Present): Doubt | null {
+function findThousandsDoubt(condition: Condition, words: string, { latest }: Present): Doubt | null {
   if (condition.kind !== "price" || !DOTTED.test(words)) return null;
   const { levelUsd } = condition;
   if (latest !== null && Math.abs(Math.log(levelUsd / latest.value)) <= Math.log(FAR)) return null;

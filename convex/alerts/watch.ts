@@ -44,7 +44,7 @@ const LATEST_MS = HOUR;
 export const checkAlerts = defineMutation({}, async (ctx) => {
   const now = Date.now();
   const stale: string[] = [];
-  for (const subject of await subjectsInUse(ctx)) {
+  for (const subject of await listSubjects(ctx)) {
     if (subject === CLOCK) {
       await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
       continue;
@@ -64,7 +64,7 @@ export const checkAlerts = defineMutation({}, async (ctx) => {
 });
 
 /** The subjects of active alerts, one read each. */
-async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
+async function listSubjects(ctx: QueryCtx): Promise<string[]> {
   const subjects: string[] = [];
   for (let last = ""; ;) {
     const after = last;
@@ -102,7 +102,7 @@ export const compare = defineMutation({ subject: v.string() }, async (ctx, { sub
   let { last } = cursor;
   for (const one of found.observations) {
     if (!isNews(one, last, subject)) continue;
-    const crossed = crossedBy(ctx, subject, one, last);
+    const crossed = queryCrossed(ctx, subject, one, last);
     if (crossed !== null && (await crossed.first()) !== null) {
       const next = { subject, one, last, page: null };
       await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
@@ -114,7 +114,7 @@ export const compare = defineMutation({ subject: v.string() }, async (ctx, { sub
 });
 
 /** The alerts whose level lies between the last observation and this one; `null` if there can be none. */
-function crossedBy(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
+function queryCrossed(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
   const isNew = isEvent(subject);
   if (!isNew && (last === null || last.value === value)) return null;
   const from = last?.value ?? 0;
@@ -137,7 +137,7 @@ export const fireAlerts = defineMutation(
     page: v.union(v.string(), v.null()),
   },
   async (ctx, { subject, one, last, page: cursor }) => {
-    const crossed = await crossedBy(ctx, subject, one, last)?.paginate({ numItems: BATCH, cursor });
+    const crossed = await queryCrossed(ctx, subject, one, last)?.paginate({ numItems: BATCH, cursor });
     if (crossed === undefined) return;
     const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
     const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
@@ -215,7 +215,7 @@ export const sendDigests = defineMutation({}, async (ctx) => {
     .take(BATCH);
   if (due.length === 0) return;
   const parts = await Promise.all([
-    pricesDigest(ctx, now),
+    buildPricesDigest(ctx, now),
     buildSignalsDigest(ctx, now),
     buildWhalesDigest(ctx, now),
   ]);
@@ -234,7 +234,7 @@ export const sendDigests = defineMutation({}, async (ctx) => {
   if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
 });
 
-async function pricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+async function buildPricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
   const lines = PRICED_TOKENS.map(async (token) => {
     const price = await findLastObservation(ctx, `price:${token}`, now);
     if (price === null) return `\n${token}: not known`;

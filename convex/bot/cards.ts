@@ -9,7 +9,7 @@ import type { OutgoingCard } from "../messenger/model";
 import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
-import { buildHeadLine, recordLines, type WholeRecord } from "../signals/cards";
+import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
 import type { vHolding } from "../wallets/tables";
 
 /** The texts and cards of the bot's answers. */
@@ -135,7 +135,7 @@ export function buildLinkedCard(account: string, walletAddress: string): Paragra
 export function recordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
   return [
     [{ bold: "🏆 The record" }],
-    recordLines(whole),
+    buildRecordLines(whole),
     ...buildHeadLine(head),
     [{ words: "Every signal, and how to check them", href: `${site}/record` }],
   ];

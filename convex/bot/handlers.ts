@@ -5,7 +5,7 @@ import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
 import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { listRecipients } from "../identity/model";
-import { listCard } from "../alerts/cards";
+import { buildListCard } from "../alerts/cards";
 import { listUserAlerts } from "../alerts/model";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
@@ -20,7 +20,7 @@ import { buildFullTextCard, buildStopButton } from "../research/cards";
 import { listActiveShifts, getFocusName, toPublicShift, getStoredResult } from "../research/model";
 import { getPublishedHead } from "../signals/chain";
 import { buildSignalsCard } from "../signals/cards";
-import { listLatestSignals, recordFor } from "../signals/model";
+import { listLatestSignals, getRecord } from "../signals/model";
 import { SIGNAL_TOKENS } from "../signals/rules";
 import { answerQuestion, buildDecidedCard } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
@@ -69,7 +69,7 @@ const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
 const READS = {
   help: () => ({ answer: buildHelp() }),
-  alerts: async (ctx, { userId }) => listCard(await listUserAlerts(ctx, userId)),
+  alerts: async (ctx, { userId }) => buildListCard(await listUserAlerts(ctx, userId)),
   signals: async (ctx, { argument }) => {
     const name = parseFocus(argument);
     const token = SIGNAL_TOKENS.find((one) => one === name);
@@ -83,7 +83,7 @@ const READS = {
     };
   },
   record: async (ctx) => {
-    const whole = await recordFor(ctx, "ALL");
+    const whole = await getRecord(ctx, "ALL");
     const answer = recordCard(whole, await getPublishedHead(ctx), getSiteUrl());
     return { answer, buttons: [SIGNALS.slice(0, 2)] };
   },

@@ -4,7 +4,7 @@ import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import { buildConfirmedCard, buildEndedCard, openCard, buildProposalCard } from "../alerts/cards";
+import { buildConfirmedCard, buildEndedCard, buildDoubtCard, buildProposalCard } from "../alerts/cards";
 import { answerWords, type Answered } from "../alerts/service";
 import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
@@ -256,7 +256,7 @@ async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<Comman
 }
 
 async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
-  if (answered.kind === "open") return openCard(answered);
+  if (answered.kind === "open") return buildDoubtCard(answered);
   if (answered.kind !== "proposed") return { answer: buildNotice(answered.say) };
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);

@@ -103,16 +103,16 @@ function summarizeResults(signals: readonly Signal[]) {
     total: trades.length,
     wins,
     losses,
-    winrate: figure((100 * wins) / (wins + losses)),
-    avgPnl: figure(results.reduce((sum, one) => sum + one, 0) / results.length),
+    winrate: toFigure((100 * wins) / (wins + losses)),
+    avgPnl: toFigure(results.reduce((sum, one) => sum + one, 0) / results.length),
     // Earlier clients write a + before this figure.
-    bestPnl: figure(Math.max(0, ...results)),
-    worstPnl: figure(Math.min(...results)),
+    bestPnl: toFigure(Math.max(0, ...results)),
+    worstPnl: toFigure(Math.min(...results)),
   };
 }
 
 /** A figure with two decimals, never -0; 0 for the result of a division by 0. */
-function figure(value: number): number {
+function toFigure(value: number): number {
   return Number.isFinite(value) ? Number(value.toFixed(2)) + 0 : 0;
 }
 

@@ -41,7 +41,7 @@ export const openGame = mutation({
       sessionId: await ctx.db.insert("gameSessions", { userId }),
       maxLevel: MAX_LEVEL,
       creditsPerLevel: CREDITS_PER_LEVEL,
-      creditsLeftToday: await leftToday(ctx, userId),
+      creditsLeftToday: await countLeftToday(ctx, userId),
     };
   },
 });
@@ -66,7 +66,7 @@ export const finishGame = mutation({
       throw new AppError("conflict", "This game has ended with another result: open a new game");
     }
     const creditsEarned = levelReached * CREDITS_PER_LEVEL;
-    const credited = Math.min(creditsEarned, await leftToday(ctx, userId));
+    const credited = Math.min(creditsEarned, await countLeftToday(ctx, userId));
     await creditDeposit(ctx, { userId, amount: credited, key: `game:${sessionId}`, source: "arcade" });
     const result = { levelReached, creditsEarned, credited };
     await ctx.db.patch("gameSessions", sessionId, { result });
@@ -74,7 +74,7 @@ export const finishGame = mutation({
   },
 });
 
-async function leftToday(ctx: QueryCtx, userId: string): Promise<number> {
+async function countLeftToday(ctx: QueryCtx, userId: string): Promise<number> {
   const today = Math.floor(Date.now() / DAY) * DAY;
   const earned = await ctx.db
     .query("creditTransactions")

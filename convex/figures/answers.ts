@@ -82,14 +82,14 @@ export function parseAnswer<Shape extends z.ZodType>(
     .map((json) => readValue(shape, removeForeignLinksDeep(json, known)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
-  const [closest] = readings.toSorted((a, b) => faults(a) - faults(b));
+  const [closest] = readings.toSorted((a, b) => countFaults(a) - countFaults(b));
   return fitting ?? closest ?? { problem: "it holds no complete JSON value" };
 }
 
 /** The last of more: prose may cite sources in brackets without end. */
 const MOST_VALUES = 100;
 
-function faults(reading: Reading<unknown>): number {
+function countFaults(reading: Reading<unknown>): number {
   return "problem" in reading ? reading.problem.split("; ").length : 0;
 }
 
@@ -108,9 +108,9 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
 /** `{"result": {…}}`, `{"name": "answer", "arguments": {…}}`: a value around the answer. It is none if it names nothing of it. */
 function unwrapAnswer(json: unknown, shape: z.ZodType): unknown {
   if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
-  const expected = new Set(Object.keys(shape.shape).map(bare));
+  const expected = new Set(Object.keys(shape.shape).map(toBareKey));
   const entries = Object.entries(json);
-  if (entries.some(([name]) => expected.has(bare(name)))) return json;
+  if (entries.some(([name]) => expected.has(toBareKey(name)))) return json;
   const inner = entries.find(
     ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
   );
@@ -137,15 +137,16 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
     return value.map((item: unknown) => fitToShape(item, shape.element));
   if (shape instanceof z.ZodObject && isObject(value)) {
     const keys = new Map<string, string[]>();
-    for (const key of Object.keys(value)) keys.set(bare(key), [...(keys.get(bare(key)) ?? []), key]);
+    for (const key of Object.keys(value))
+      keys.set(toBareKey(key), [...(keys.get(toBareKey(key)) ?? []), key]);
     const parts = Object.entries<z.core.$ZodType>(shape.shape);
     return Object.fromEntries(
-      parts.map(([name, part]) => [name, fitToShape(valueAt(value, name, keys), part)]),
+      parts.map(([name, part]) => [name, fitToShape(getValue(value, name, keys), part)]),
     );
   }
   if (shape instanceof z.ZodNumber && typeof value === "string") return parseAmountText(value) ?? value;
   if (shape instanceof z.ZodEnum && typeof value === "string")
-    return shape.options.find((word) => bare(String(word)) === bare(value)) ?? value;
+    return shape.options.find((word) => toBareKey(String(word)) === toBareKey(value)) ?? value;
   // A number where text is expected, unless it needs an exponent.
   if (shape instanceof z.ZodString && typeof value === "number")
     return String(value).includes("e") ? value : String(value);
@@ -155,14 +156,14 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
 const NOTHING = /^(?:null|none|nil|n\/?a|unknown|[-–—]?)$/i;
 
 /** The value of a key, or of the one key that differs only in spelling; with two such keys there is none. */
-function valueAt(value: Record<string, unknown>, name: string, keys: Map<string, string[]>): unknown {
+function getValue(value: Record<string, unknown>, name: string, keys: Map<string, string[]>): unknown {
   if (Object.hasOwn(value, name)) return value[name];
-  const [key, ...others] = keys.get(bare(name)) ?? [];
+  const [key, ...others] = keys.get(toBareKey(name)) ?? [];
   return key === undefined || others.length > 0 ? undefined : value[key];
 }
 
 /** The same for all spellings of a key: `change24h`, `change_24h`, `Change 24H`. */
-const bare = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+const toBareKey = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

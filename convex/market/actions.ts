@@ -28,7 +28,7 @@ import {
   buildSnapshotQuestion,
   createTokenCheck,
   buildTokenQuestion,
-  unknownTokenAnswer,
+  answerUnknownToken,
 } from "./questions";
 import type { MarketFigures, TokenAnswer } from "./shapes";
 import { indexCoins, buildMarketView, writeSnapshot, type GatewayList } from "./snapshot";
@@ -127,7 +127,7 @@ export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, w
   const { value, model } = await answerCaller(answered);
   const { token, observedAt } = check.figures(value.token);
   const text = check.mended(value).answer;
-  const answer = token === null ? `${unknownTokenAnswer(question)} ${text}` : text;
+  const answer = token === null ? `${answerUnknownToken(question)} ${text}` : text;
   const tokenAnswer = {
     token,
     answer,

@@ -54,7 +54,7 @@ export function encodeFacts(facts: readonly Fact[]): string {
 export function decodeFacts({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   // Written only by `encodeFacts`.
   const sayings: unknown = JSON.parse(facts);
-  if (!areSayings(sayings)) throw new Error("A row of facts holds a list");
+  if (!isStoredFacts(sayings)) throw new Error("A row of facts holds a list");
   return sayings.flatMap(({ values, ...by }) =>
     listKeys(KINDS).flatMap((kind): Fact[] => {
       const value = values[kind];
@@ -63,7 +63,7 @@ export function decodeFacts({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   );
 }
 
-function areSayings(stored: unknown): stored is StoredFacts[] {
+function isStoredFacts(stored: unknown): stored is StoredFacts[] {
   return Array.isArray(stored);
 }
 

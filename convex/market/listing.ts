@@ -72,14 +72,14 @@ export async function resolveFocus(
 ): Promise<string> {
   if (token === undefined) return "";
   const { kind, symbol } = await getListing(ctx, token, caller);
-  if (kind === "unknown") throw new AppError("not_found", unknownTokenMessage(symbol));
-  if (!isSymbol(symbol)) throw new AppError("upstream", unsureTokenMessage(symbol));
+  if (kind === "unknown") throw new AppError("not_found", explainUnknownToken(symbol));
+  if (!isSymbol(symbol)) throw new AppError("upstream", explainUnsureToken(symbol));
   return symbol;
 }
 
-export const unknownTokenMessage = (symbol: string): string =>
+export const explainUnknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC, or leave token out for the whole market`;
 
 /** The error for a token while the sources that could decide about it are unreachable. */
-export const unsureTokenMessage = (symbol: string): string =>
+export const explainUnsureToken = (symbol: string): string =>
   `The sources that know whether ${symbol} is traded cannot be reached: try again in a minute, or name the token by its symbol`;

@@ -20,16 +20,16 @@ const gatewayList = z.object({
   trending: z
     .array(coin)
     .min(1)
-    .overwrite((coins) => byRank(coins).slice(0, 10))
+    .overwrite((coins) => sortByRank(coins).slice(0, 10))
     .describe("the ten most searched coins, most searched first"),
   top20: z
     .array(top)
     .min(20)
-    .overwrite((coins) => byRank(coins).slice(0, 20))
+    .overwrite((coins) => sortByRank(coins).slice(0, 20))
     .describe("the 20 largest coins by market capitalisation, largest first"),
 });
 
-function byRank<Item extends { rank: number }>(items: Item[]): Item[] {
+function sortByRank<Item extends { rank: number }>(items: Item[]): Item[] {
   return items.toSorted((a, b) => a.rank - b.rank);
 }
 
@@ -156,7 +156,7 @@ type TokenCheck = ReturnType<typeof createTokenCheck>;
 const NOTHING_PROVEN = "No source has the figures that would answer this.";
 
 /** The beginning of an answer about an unknown token. */
-export function unknownTokenAnswer(question: string): string {
+export function answerUnknownToken(question: string): string {
   const bare = parseBareSymbol(question);
   if (bare === null) return "The question names no token that a source knows.";
   return `No source that answered knows the token ${bare}: name it by its symbol, such as BTC.`;

@@ -33,7 +33,7 @@ function queryCloses(ctx: QueryCtx, token: PricedToken) {
 }
 
 /** A token's newest sample, however old. */
-async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
+async function findNewestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
   return querySamples(ctx, token).order("desc").first();
 }
 
@@ -42,7 +42,7 @@ async function findYoungSample(
   token: string,
   now: number,
 ): Promise<Doc<"priceSamples"> | null> {
-  const newest = await newestSample(ctx, token);
+  const newest = await findNewestSample(ctx, token);
   return newest !== null && now - newest.takenAt <= REUSED_FOR_MS ? newest : null;
 }
 
@@ -175,7 +175,7 @@ export const listNewestPrices = internalQuery({
   args: {},
   returns: v.array(vPrice),
   handler: async (ctx) => {
-    const samples = await Promise.all(PRICED_TOKENS.map((token) => newestSample(ctx, token)));
+    const samples = await Promise.all(PRICED_TOKENS.map((token) => findNewestSample(ctx, token)));
     return samples.flatMap((sample) => (sample === null ? [] : [toPrice(sample)]));
   },
 });

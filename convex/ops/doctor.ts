@@ -31,7 +31,7 @@ import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { readVersion } from "../providers/facilitator";
 import { getBotUsername, getWebhookInfo } from "../providers/messenger";
-import { countedCaller, FORGED } from "../providers/ownSite";
+import { readCountedAddress, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
@@ -183,10 +183,10 @@ const QUESTIONS: readonly Question[] = [
     ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
   ...PUBLIC_SOURCES.map(buildSourceQuestion),
-  { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: chainTrouble },
+  { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: findChainProblem },
 ];
 
-async function chainTrouble(): Promise<string | null> {
+async function findChainProblem(): Promise<string | null> {
   const client = createChainClient();
   const { timestamp } = await getBlock(client);
   const late = findHeadProblem(Number(timestamp) * SECOND, Date.now());
@@ -234,7 +234,7 @@ export const ask = internalAction({
     const questions = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
     const [unopened, caller, node, answers] = await Promise.all([
       findUnopened(ctx),
-      countedCaller(getSiteUrl(), PATIENCE_MS),
+      readCountedAddress(getSiteUrl(), PATIENCE_MS),
       probeNode(getSetting("CHAIN_RPC_URL")),
       Promise.all(questions.map(async (one) => ({ ...one, trouble: await findTrouble(one, ctx) }))),
     ]);

@@ -27,8 +27,8 @@ const DUE: Record<string, Due> = {
       (await queryDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.orders.steps.takeUpDue,
   },
-  alerts: { since: alertsSince, takeUp: internal.alerts.watch.checkAlerts },
-  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.events.startPosting },
+  alerts: { since: getAlertsDueSince, takeUp: internal.alerts.watch.checkAlerts },
+  "posts to webhooks": { since: getPostsDueSince, takeUp: internal.messenger.webhooks.events.startPosting },
   work: { since: getLostSince, takeUp: internal.platform.work.resumeLost },
 };
 
@@ -75,7 +75,7 @@ async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Pro
 }
 
 /** Watched subjects are compared every minute. */
-async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null> {
+async function getAlertsDueSince({ db }: QueryCtx, now: number): Promise<number | null> {
   const watched = await db
     .query("alerts")
     .withIndex("by_level", (q) => q.eq("state", "active"))
@@ -83,7 +83,7 @@ async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null
   return watched === null ? null : now;
 }
 
-async function postsSince({ db }: QueryCtx, now: number): Promise<number | null> {
+async function getPostsDueSince({ db }: QueryCtx, now: number): Promise<number | null> {
   for (const state of ["due", "retrying"] as const) {
     const post = await db
       .query("webhookPosts")

@@ -30,20 +30,20 @@ export const readHealth = internalQuery({
   handler: async (ctx, { now }) => {
     const { used, resetsAt, ...spent } = await getSpentToday(ctx, now);
     const checks: Checks = {
-      crons: await cronAges(ctx, now),
-      outbox: await outbox(ctx, now),
-      pending: await overdueWork(ctx, now),
-      work: await workCounts(ctx),
-      providers: await providerStates(ctx, now),
+      crons: await readCronAges(ctx, now),
+      outbox: await readOutbox(ctx, now),
+      pending: await readOverdueWork(ctx, now),
+      work: await countWork(ctx),
+      providers: await readProviderStates(ctx, now),
       budget: { resetsAt: toIso(resetsAt), ...spent },
     };
-    const reasons = [...listReasons(checks), ...(await chainReasons(ctx, now)), ...scarce(used)];
+    const reasons = [...listReasons(checks), ...(await listChainReasons(ctx, now)), ...listScarceParts(used)];
     return { reasons, checks };
   },
 });
 
 /** Seconds since each cron last did its work; `null` for one that has never run. */
-async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
+async function readCronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
   const names = Object.keys(CRON_PERIODS);
   const rows = await ctx.db.query("cronRuns").withIndex("by_name").take(100);
   const ranAt = new Map(rows.map((row) => [row.name, row.ranAt]));
@@ -56,7 +56,7 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
 }
 
 /** Messages that are neither delivered nor given up. */
-async function outbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
+async function readOutbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
   const inState = (state: "queued" | "sending") =>
     ctx.db
       .query("messages")
@@ -64,11 +64,11 @@ async function outbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]> {
       .take(COUNTED / 2);
   const waiting = [...(await inState("queued")), ...(await inState("sending"))];
   const begun = waiting.map(({ _creationTime }) => _creationTime);
-  return { waiting: waiting.length, oldestSeconds: age(now, begun) };
+  return { waiting: waiting.length, oldestSeconds: computeAge(now, begun) };
 }
 
 /** How long the oldest of each kind of unfinished work has been overdue; `null` without overdue work. */
-async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pending"]> {
+async function readOverdueWork({ db }: QueryCtx, now: number): Promise<Checks["pending"]> {
   const [work, order, report, shift] = await Promise.all([
     db
       .query("work")
@@ -81,7 +81,8 @@ async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pendi
       .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
       .first(),
   ]);
-  const late = (since: number | undefined) => (since === undefined || since > now ? null : age(now, [since]));
+  const late = (since: number | undefined) =>
+    since === undefined || since > now ? null : computeAge(now, [since]);
   return {
     work: late(work?.at),
     orders: late(order?.nextCheckAt),
@@ -91,7 +92,7 @@ async function overdueWork({ db }: QueryCtx, now: number): Promise<Checks["pendi
 }
 
 /** The numbers of running and waiting pieces of work, and of those with failed attempts. */
-async function workCounts(ctx: QueryCtx): Promise<Checks["work"]> {
+async function countWork(ctx: QueryCtx): Promise<Checks["work"]> {
   const inState = (state: "running" | "waiting") =>
     ctx.db
       .query("work")
@@ -102,7 +103,7 @@ async function workCounts(ctx: QueryCtx): Promise<Checks["work"]> {
   return { running: running.length, waiting: waiting.length, failing: Math.min(failing.length, COUNTED) };
 }
 
-async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["providers"]> {
+async function readProviderStates(ctx: QueryCtx, now: number): Promise<Checks["providers"]> {
   const rows = await ctx.db.query("providerStates").withIndex("by_provider").take(PROVIDERS);
   return Object.fromEntries(
     rows.map(({ provider, failures, since, failedAt = 0, refuses }) => {
@@ -114,19 +115,19 @@ async function providerStates(ctx: QueryCtx, now: number): Promise<Checks["provi
 }
 
 /** The trouble of the chain's newest block, as the last reader of it found. */
-async function chainReasons(ctx: QueryCtx, now: number): Promise<string[]> {
+async function listChainReasons(ctx: QueryCtx, now: number): Promise<string[]> {
   const row = await getOneFrom(ctx.db, "providerStates", "by_provider", "chain");
   if (row?.staleHead === undefined || (row.failedAt ?? 0) < now - FAILS_FOR_MS) return [];
   const trouble = findHeadProblem(row.staleHead, now);
   return trouble === null ? [] : [`the chain stands still: ${trouble}`];
 }
 
-function age(now: number, begun: readonly number[]): number | null {
+function computeAge(now: number, begun: readonly number[]): number | null {
   return begun.length === 0 ? null : Math.max(0, Math.round((now - Math.min(...begun)) / SECOND));
 }
 
 /** The parts of the budget that are nearly used up. */
-function scarce({ all, callers }: { all: number; callers: number }): string[] {
+function listScarceParts({ all, callers }: { all: number; callers: number }): string[] {
   const percent = (part: number) => `${Math.round(part * 100)} %`;
   return [
     ...(all >= NEARLY_USED ? [`${percent(all)} of today's budget is used up`] : []),

@@ -11,7 +11,7 @@ export const ICON =
  * @param style The page's exact style.
  * @param forms Where its forms may lead.
  */
-export function pageHeaders(style: string, forms: "'self'" | "'none'") {
+export function buildPageHeaders(style: string, forms: "'self'" | "'none'") {
   return {
     "Cache-Control": "public, max-age=60",
     "Content-Security-Policy": [

@@ -20,7 +20,7 @@ type PageResult<Input extends z.ZodType> = Pick<
   show: (ctx: ActionCtx, input: z.output<Input>, now: number) => Promise<Page>;
 };
 
-function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }: PageResult<Input>) {
+function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...described }: PageResult<Input>) {
   return defineEndpoint({
     methods: ["GET"],
     ...described,
@@ -41,51 +41,51 @@ function page<Input extends z.ZodType>({ show, isPrivate = false, ...described }
 }
 
 export const pageEndpoints: MountedEndpoint[] = [
-  page({
+  definePage({
     path: "/",
     summary: "Prices, the latest signals, how all did, the last whales, a market not older than an hour.",
     input: z.object({}),
     show: async (ctx, _input, now) => (await import("./home")).buildHomePage(ctx, now),
   }),
-  page({
+  definePage({
     path: "/start",
     summary: "What this is, what it costs, how to begin, and how to buy a report.",
     input: z.object({}),
     show: async (ctx, _input, now) => (await import("./start")).startPage(ctx, now),
   }),
-  page({
+  definePage({
     path: "/record",
     summary: "The record of the signals: the result, its curve, the signals, and how to verify them.",
     input: z.object({}),
     show: async (ctx) => (await import("./record")).recordPage(ctx),
   }),
-  page({
+  definePage({
     path: "/signals/{id}",
     summary: "One signal, with its levels on the path of the price.",
     errors: { not_found: "There is no such signal." },
     input: z.object({ id: requiredText(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
     show: async (ctx, { id }) => (await import("./signal")).buildSignalPage(ctx, id),
   }),
-  page({
+  definePage({
     path: "/research",
     summary:
       "The latest research on a token or the whole market; POST /mcp/research has a newer one written.",
     input: z.object({ token: optionalToken }),
     show: async (ctx, { token }, now) => (await import("./research")).buildResearchPage(ctx, token, now),
   }),
-  page({
+  definePage({
     path: "/whales",
     summary: "Whale alerts of the last week, newest first: the newest thirty of /mcp/whale-alerts.",
     input: z.object({}),
     show: async (ctx, _input, now) => (await import("./whales")).buildWhalesPage(ctx, now),
   }),
-  page({
+  definePage({
     path: "/status",
     summary: "What works now, and what has trouble.",
     input: z.object({}),
     show: async (ctx) => (await import("./status")).buildStatusPage(ctx),
   }),
-  page({
+  definePage({
     path: "/claim/end",
     summary: "A form for the userId whose pending claim should end.",
     description:
@@ -94,7 +94,7 @@ export const pageEndpoints: MountedEndpoint[] = [
     input: z.object({}),
     show: async () => (await import("./claim")).buildClaimPage(),
   }),
-  page({
+  definePage({
     path: "/claim/end",
     methods: ["POST"],
     limit: "settings",

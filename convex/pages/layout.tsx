@@ -6,13 +6,13 @@ import type { Failing } from "../platform/http/router";
 import { describeFailure } from "../messenger/failures";
 import { typeset } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
-import { ICON, pageHeaders } from "./html";
+import { ICON, buildPageHeaders } from "./html";
 import { TITLE, VERSION } from "../lib/version";
 import { Moment, renderText } from "./parts";
 import { STYLE } from "./style";
 
 /** The headers of all pages: they load nothing, run nothing, and work as plain HTML. */
-export const HEADERS = pageHeaders(STYLE, "'self'");
+export const HEADERS = buildPageHeaders(STYLE, "'self'");
 
 const PLACES = [
   ["/", "Today"],

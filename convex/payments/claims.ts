@@ -7,7 +7,7 @@ import { isIdentified } from "../identity/access";
 import { defineMutation } from "../platform/changes";
 import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { wouldHave } from "../platform/limits/charges";
+import { hasOneLeft } from "../platform/limits/charges";
 import { queryBy } from "../platform/records";
 import { SECOND } from "../lib/time";
 import { enqueueWork, findWork } from "../platform/work";
@@ -206,7 +206,7 @@ async function claimSigned(
   balance: bigint,
 ): Promise<Claimed> {
   const [key, payer] = [toPaymentKey(authorization), authorization.from];
-  if (!(await wouldHave(ctx, "failedPayment", payer))) return FAILED;
+  if (!(await hasOneLeft(ctx, "failedPayment", payer))) return FAILED;
   const underWay = await queryClaims(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
   // Each was simulated against the whole balance, and the relayer pays the gas of those that fail.

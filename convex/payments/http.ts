@@ -22,7 +22,7 @@ async function findInputProblem(body: string, { ctx, caller, know }: Asker): Pro
     if (userId !== undefined) await know(ctx, userId, {});
     if (token === undefined) return null;
     // Loaded on demand: it loads the price sources.
-    const { getListing, unknownTokenMessage } = await import("../market/listing");
+    const { getListing, explainUnknownToken: unknownTokenMessage } = await import("../market/listing");
     // Beyond the limit of unpaid look-ups the token stays unchecked: invented tokens would use up the exchange's rate limit.
     const { kind, symbol } = await getListing(ctx, token, caller, "unpaid");
     return kind === "unknown" ? unknownTokenMessage(symbol) : null;

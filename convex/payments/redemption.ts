@@ -7,7 +7,7 @@ import { AppError, getErrorData } from "../lib/errors";
 import { deadlines } from "../platform/outside/deadlines";
 import { withUsage } from "../platform/outside/calls";
 import { createPauses, DAY, HOUR, SECOND, sleep, raceDeadline } from "../lib/time";
-import { getListing, unknownTokenMessage, unsureTokenMessage } from "../market/listing";
+import { getListing, explainUnknownToken, explainUnsureToken } from "../market/listing";
 import { listIncoming, readHead } from "../providers/chain/blocks";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readTransaction } from "../providers/chain/transactions";
@@ -113,10 +113,10 @@ async function requireListedFocus(ctx: ActionCtx, token: string): Promise<string
   const { kind, symbol } = await getListing(ctx, token);
   if (kind === "known") return symbol;
   const unused = "The payment is not used.";
-  if (kind === "unknown") throw new AppError("not_found", `${unknownTokenMessage(symbol)}. ${unused}`);
+  if (kind === "unknown") throw new AppError("not_found", `${explainUnknownToken(symbol)}. ${unused}`);
   throw new AppError(
     "upstream",
-    `${unsureTokenMessage(symbol)}. ${unused} Send the same proof again shortly.`,
+    `${explainUnsureToken(symbol)}. ${unused} Send the same proof again shortly.`,
   );
 }
 

@@ -88,7 +88,7 @@ export async function finishRefresh(
 }
 
 /** Marks the answer at a key as outdated: its next reader renews it. */
-export async function outdate(ctx: MutationCtx, key: string): Promise<void> {
+export async function markOutdated(ctx: MutationCtx, key: string): Promise<void> {
   const row = await findRefresh(ctx, key);
   if (row?.body !== undefined) await ctx.db.patch("answers", row._id, { isOutdated: true });
 }

@@ -39,7 +39,7 @@ export async function askProvider(
     const text = await readText(response);
     const { status, ok } = response;
     const refusal = ok ? null : parseRefusal(status, text);
-    const answer: Answer = { kind: "answer", status, body: readable(text, read), refusal };
+    const answer: Answer = { kind: "answer", status, body: tryRead(text, read), refusal };
     noteCall(provider, isFailed(answer), getRefusing(status, refusal));
     return answer;
   } catch {
@@ -141,7 +141,7 @@ const SAID_PAUSE = /retry.?(?:delay|after|in)["':=\s]{1,5}(\d{1,10}(?:\.\d{1,9})
 const SPAN =
   /^(?:(\d{1,4})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,13}(?:\.\d{1,9})?)(?![\d.]|\s?ms)\s?s?)?(?:(\d{1,9}(?:\.\d{1,9})?)\s?ms)?$/;
 
-function readable(text: string, read: (text: string) => unknown): unknown {
+function tryRead(text: string, read: (text: string) => unknown): unknown {
   try {
     return read(text);
   } catch {

@@ -36,7 +36,7 @@ export async function settleByFacilitator(
   payload: object,
   requirements: Requirements,
 ): Promise<boolean> {
-  const known = await knownVersion(ctx);
+  const known = await getVersion(ctx);
   let answer = await settle(known ?? 1, payload, requirements);
   // One that does not say what it supports, and knows no version 1.
   if (known === null && answer.status === 400) answer = await settle(2, payload, requirements);
@@ -55,15 +55,15 @@ async function settle(x402Version: Version, payload: object, { one, two, resourc
   const body = buildJsonPost({ x402Version, paymentPayload, paymentRequirements: accepted });
   return requireAnswer(
     UPSTREAM,
-    await askProvider("facilitator", url("/settle"), body, deadlines.facilitator),
+    await askProvider("facilitator", buildUrl("/settle"), body, deadlines.facilitator),
   );
 }
 
-const url = (path: string): string => getRequired("X402_FACILITATOR_URL") + path;
+const buildUrl = (path: string): string => getRequired("X402_FACILITATOR_URL") + path;
 
 /** The version of x402 to speak, as it said within a day; `null` if it does not say. @throws AppError `upstream` */
-async function knownVersion(ctx: ActionCtx): Promise<Version | null> {
-  const key = `facilitator:${sha256Hex(url(""))}`;
+async function getVersion(ctx: ActionCtx): Promise<Version | null> {
+  const key = `facilitator:${sha256Hex(buildUrl(""))}`;
   const kept = await ctx.runQuery(internal.platform.cache.readAnswerAt, { key });
   if (kept !== null && Date.now() - kept.fetchedAt < DAY) return kept.body === "2" ? 2 : 1;
   const version = await readVersion();
@@ -80,7 +80,7 @@ async function knownVersion(ctx: ActionCtx): Promise<Version | null> {
  * @throws AppError `upstream` if it says that it settles no payments on this chain
  */
 export async function readVersion(): Promise<Version | null> {
-  const result = await askProvider("facilitator", url("/supported"), {}, deadlines.publicData);
+  const result = await askProvider("facilitator", buildUrl("/supported"), {}, deadlines.publicData);
   const said = result.kind === "answer" ? supportedShape.safeParse(result.body).data : undefined;
   if (said === undefined) return null;
   const settles = (version: Version) =>

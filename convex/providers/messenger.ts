@@ -25,7 +25,7 @@ const answerShape = z.object({
 });
 
 /** The token as one path segment: its owner chose the characters, and none may lead to another address. */
-function pathSegment(botToken: string): string {
+function encodePathSegment(botToken: string): string {
   return encodeURIComponent(botToken).replaceAll("%3A", ":");
 }
 
@@ -100,7 +100,7 @@ function buildAddress({ chatId, threadId, edits }: Message): Record<string, stri
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
-  const url = `${getSetting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/${method}`;
+  const url = `${getSetting("MESSENGER_API_URL")}/bot${encodePathSegment(botToken)}/${method}`;
   return askProvider("messenger", url, init, deadlines.messenger);
 }
 

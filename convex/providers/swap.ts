@@ -89,14 +89,14 @@ export async function requestQuote(swap: {
       findRefusalMessage(status, body) === undefined && (body === undefined || isOutage("swap", status)),
   );
   const { status, body } = requireAnswer(UPSTREAM, result);
-  if (status !== 200) throw refusal(status, body);
+  if (status !== 200) throw toRefusalError(status, body);
   if (noLiquidityShape.safeParse(body).success) {
     throw new AppError("invalid_request", "There is no liquidity for this swap: try another amount or token");
   }
   return parseShape(UPSTREAM, body, quoteShape);
 }
 
-function refusal(status: number, body: unknown): AppError {
+function toRefusalError(status: number, body: unknown): AppError {
   const message = findRefusalMessage(status, body);
   return message === undefined
     ? toStatusError(UPSTREAM, status)

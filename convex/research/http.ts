@@ -36,13 +36,13 @@ import {
 } from "./views";
 
 /** It loads the sources, so it is imported only for a request with a focus. */
-const listing = () => import("../market/listing");
+const loadListing = () => import("../market/listing");
 
 /**
  * In ms: a result without a source that failed is a cache of two minutes, unless this deployment cannot ask that source.
  * A late source is no gap: when its answer comes, the result is outdated. Nor is one that was paid for in vain.
  */
-function cachedForMs({ missing }: ResearchResult): number {
+function getFreshMs({ missing }: ResearchResult): number {
   const isGap = missing.some(
     ({ collector, reason }) =>
       collector in MODELS && !isSettled(reason) && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
@@ -84,13 +84,13 @@ const snapshot: MountedEndpoint = defineEndpoint({
   handler: async (ctx, { token }, { caller }) => {
     const { isKeyRequest, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (token !== undefined && isKeyRequest(token)) {
-      return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
+      return { success: true as const, result: buildKeyRefusal(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
-    const { resolveFocus } = await listing();
+    const { resolveFocus } = await loadListing();
     const focus = await resolveFocus(ctx, token, caller);
     const { fetchedAt, body } = await readThrough(ctx, {
       upstream: "The LLM gateway",
-      freshMs: (stored) => cachedForMs(parseResult(stored)),
+      freshMs: (stored) => getFreshMs(parseResult(stored)),
       caller,
       key: toResearchKey(focus),
       begin: () => ctx.runMutation(internal.research.reports.startResearch, { focus, caller }),
@@ -100,7 +100,7 @@ const snapshot: MountedEndpoint = defineEndpoint({
 });
 
 /** The refusal of a request for a private key, in the shape of a result. */
-function keyRefused(message: string): z.output<typeof snapshotShape> {
+function buildKeyRefusal(message: string): z.output<typeof snapshotShape> {
   return {
     fullAnalysis: message,
     shortSummary: "🟡 Private keys are never shown",
@@ -154,7 +154,7 @@ const start: MountedEndpoint = defineEndpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId }, call) => {
-    const { resolveFocus } = await listing();
+    const { resolveFocus } = await loadListing();
     const started = await ctx.runMutation(internal.research.shifts.startShift, {
       userId,
       token: await resolveFocus(ctx, token),
@@ -268,17 +268,17 @@ const report: MountedEndpoint = defineEndpoint({
         `The shift ${jobId} has no research report: its first comes 2.5 hours after its start, and GET /mcp/research/status lists the user's shifts`,
       );
     // The token may be a name, or not exist.
-    const { resolveFocus } = await listing();
+    const { resolveFocus } = await loadListing();
     const focus = await resolveFocus(ctx, token, caller);
     const found = focus === token ? null : await readReport(ctx, { token: focus });
     if (found === null)
-      throw new AppError("not_found", `There is no research report on ${focus} yet. ${waysToOne()}`);
+      throw new AppError("not_found", `There is no research report on ${focus} yet. ${describeWays()}`);
     return found;
   },
 });
 
 /** For callers of a missing report, how to get one: the free ways first. */
-const waysToOne = (): string =>
+const describeWays = (): string =>
   "POST /mcp/research answers at once, and POST /mcp/research/start has reports written over 8 hours; both are free" +
   (isSet("PLATFORM_WALLET_ADDRESS")
     ? `. One of your own can be bought for 1.00 USDC on Base: POST ${getSiteUrl()}/agent/research/paid`

@@ -41,7 +41,7 @@ export function getDueReport(
 }
 
 /** The due time of the report after this one, epoch ms; `undefined` after the final one. */
-export function nextReportDueAt(last: ReportKind, startedAt: number): number | undefined {
+export function getNextReportDueAt(last: ReportKind, startedAt: number): number | undefined {
   const next = KINDS[KINDS.indexOf(last) + 1];
   return next === undefined ? undefined : startedAt + REPORTS[next].dueAfterMs;
 }

@@ -8,7 +8,7 @@ import { getErrorData } from "../lib/errors";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryBy } from "../platform/records";
 import { listKeys } from "../lib/objects";
-import { outdate } from "../platform/cache";
+import { markOutdated } from "../platform/cache";
 import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";

@@ -19,7 +19,7 @@ import {
   getDueReport,
   getFocusName,
   toResearchKey,
-  nextReportDueAt,
+  getNextReportDueAt,
   REPORTS,
   listReports,
   getShiftTopic,
@@ -77,7 +77,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
     jobStartedAt: startedAt,
     messengerSent: false,
   });
-  await ctx.db.patch("shifts", jobId, { nextReportAt: nextReportDueAt(kind, startedAt) });
+  await ctx.db.patch("shifts", jobId, { nextReportAt: getNextReportDueAt(kind, startedAt) });
   const { title, dueAfterMs } = REPORTS[kind];
   const occasion = `${title}, ${dueAfterMs / HOUR} hours into an 8-hour research shift`;
   await enqueueWork(

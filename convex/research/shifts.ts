@@ -67,7 +67,7 @@ export const startShift = internalMutation({
         ? "the button below a start notice stops one"
         : "POST /mcp/research/stop stops a user's";
     refuseActive(MAX_ACTIVE, await listActiveShifts(ctx, userId), startedAt, "of one user", how);
-    const everybodys = await allActiveShifts(ctx);
+    const everybodys = await listAllActiveShifts(ctx);
     refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, "of everybody together", how);
     for (const holder of paidBy.holders) {
       const around = everybodys.filter((shift) => shift.paidBy.holders.includes(holder));
@@ -145,7 +145,7 @@ export const stop = internalMutation({
 });
 
 /** All active shifts. */
-async function allActiveShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
+async function listAllActiveShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
   return ctx.db
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))

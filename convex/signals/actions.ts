@@ -71,7 +71,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
   const priceNow = () => getLivePrice(ctx, token, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price: the model's own would prove nothing.
   const price = await priceNow();
-  const context = { ...task, ...(await marketContext(ctx, token)), nowMs: Date.now(), price, costBps };
+  const context = { ...task, ...(await readMarketContext(ctx, token)), nowMs: Date.now(), price, costBps };
   const market = { priceUsd: price.priceUsd, costBps };
   const question = {
     ...buildSignalQuestion(context),
@@ -103,7 +103,7 @@ async function propose(ctx: ActionCtx, task: IssueTask): Promise<Infer<typeof vA
 }
 
 /** The market of the last hours, from the exchanges that answer. */
-async function marketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
+async function readMarketContext(ctx: ActionCtx, token: Token): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { step: HOUR, from: to - PROMPT_HOURS * HOUR, to } as const;
   const [candles, perpetuals] = await Promise.all([

@@ -37,8 +37,8 @@ export function buildSignalsCard(
   return [
     [{ bold: `📈 ${title} · 1h` }],
     ...signals.flatMap((signal) => {
-      const statusLine = `\nIssued ${formatDateTime(signal.generatedAt)} · ${ending(signal)}`;
-      return [[...levelLines(signal), statusLine], [quote(signal.reasoning)]];
+      const statusLine = `\nIssued ${formatDateTime(signal.generatedAt)} · ${describeEnd(signal)}`;
+      return [[...buildLevelLines(signal), statusLine], [quote(signal.reasoning)]];
     }),
     ...buildHeadLine(head),
   ];
@@ -53,24 +53,24 @@ export function buildWeekCard(
   const of = (day: string, token: Signal["token"]) => {
     const one = signals.find((signal) => signal.day === day && signal.token === token);
     // Short enough for one line on a phone.
-    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${result(one)}`;
+    return one === undefined ? "—" : `${SIDE_MARKS[one.signal]} ${MARKS[one.status]}${formatResult(one)}`;
   };
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${getDayAfter(week, 6)}, UTC`],
-    totalsLines(computeTotals(signals)),
+    buildTotalsLines(computeTotals(signals)),
     listDaysOfWeek(week).flatMap((day, index): Span[] => [
       index === 0 ? "" : "\n",
       { bold: new Date(day).toLocaleDateString("en-US", { weekday: "short", timeZone: "UTC" }) },
       ` · BTC ${of(day, "BTC")} · ETH ${of(day, "ETH")}`,
     ]),
-    recordLines(whole),
-    ...reviewLines(review),
+    buildRecordLines(whole),
+    ...buildReviewLines(review),
     ...buildHeadLine(head),
   ];
 }
 
 /** The results of the whole record: a plain sentence, the excess over chance, the calibration of the confidence. */
-export function recordLines({ summary, edge, reliability }: WholeRecord): Span[] {
+export function buildRecordLines({ summary, edge, reliability }: WholeRecord): Span[] {
   const { days, excessPoints, lowPoints, highPoints, afterCostsPoints, verdict } = edge;
   const title = { bold: "Whole record" };
   if (excessPoints === null) return [title, `\n${summary}`];
@@ -85,7 +85,7 @@ export function recordLines({ summary, edge, reliability }: WholeRecord): Span[]
 }
 export type WholeRecord = Pick<SignalStats, "summary" | "edge" | "reliability">;
 
-function levelLines(signal: Signal): Span[] {
+function buildLevelLines(signal: Signal): Span[] {
   const { entry, tp2, price, confidence, costBps } = signal;
   const position = toPosition(signal);
   const share = (value: number) => `${(100 * value).toFixed(0)}%`;
@@ -106,14 +106,14 @@ function levelLines(signal: Signal): Span[] {
 }
 
 /** The result after costs, such as ` +1.05 %`; "" for a signal without one. */
-const result = ({ pnlPercent, costBps }: Signal): string =>
+const formatResult = ({ pnlPercent, costBps }: Signal): string =>
   typeof pnlPercent === "number" ? ` ${formatSignedPercent(subtractCosts(pnlPercent, costBps))}` : "";
 
 /** The end of a signal: `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
-const ending = (one: Signal): string =>
-  `${MARKS[one.status]} ${ENDINGS[one.status]}${result(one)}${one.exitPrice === null ? " without a price" : ""}`;
+const describeEnd = (one: Signal): string =>
+  `${MARKS[one.status]} ${ENDINGS[one.status]}${formatResult(one)}${one.exitPrice === null ? " without a price" : ""}`;
 
-function totalsLines(totals: SignalTotals): Span[] {
+function buildTotalsLines(totals: SignalTotals): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = totals;
   const open = pending === 0 ? "" : ` · open ${pending}`;
   const counts = `Won ${wins} · lost ${losses} · expired ${expired}${open}`;
@@ -127,7 +127,7 @@ function totalsLines(totals: SignalTotals): Span[] {
   ];
 }
 
-function reviewLines(review: string | null): Paragraph[] {
+function buildReviewLines(review: string | null): Paragraph[] {
   return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quote(review)}`]];
 }
 
@@ -159,7 +159,7 @@ export async function buildSignalsDigest(ctx: QueryCtx, now: number): Promise<Pa
   const lines = signals.flatMap((one): Span[] => [
     `\n${SIDE_MARKS[one.signal]} `,
     { bold: `${one.token} ${one.signal}` },
-    ` at ${formatDollars(one.entry)} · ${ending(one)}`,
+    ` at ${formatDollars(one.entry)} · ${describeEnd(one)}`,
   ]);
   return [{ bold: "Signals" }, ...lines];
 }

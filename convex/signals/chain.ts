@@ -32,7 +32,7 @@ export type Statement = {
 };
 
 /** JSON of a flat object with its keys sorted and no white space; numbers as ECMAScript writes them (RFC 8785). */
-function canonicalJson(fields: Record<string, Json>): string {
+function toCanonicalJson(fields: Record<string, Json>): string {
   const members = Object.keys(fields)
     .toSorted()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(fields[key])}`);
@@ -43,9 +43,9 @@ function canonicalJson(fields: Record<string, Json>): string {
 export function linkEvent(head: Head | null, { kind, token, day, content: fields }: Statement) {
   const sequence = (head?.sequence ?? 0) + 1;
   const previousHash = head?.hash ?? GENESIS;
-  const content = canonicalJson({ token, day, ...fields });
+  const content = toCanonicalJson({ token, day, ...fields });
   const contentHash = sha256Hex(content);
-  const hash = sha256Hex(canonicalJson({ sequence, kind, contentHash, previousHash }));
+  const hash = sha256Hex(toCanonicalJson({ sequence, kind, contentHash, previousHash }));
   return { sequence, kind, token, day, content, contentHash, previousHash, hash };
 }
 
@@ -80,9 +80,9 @@ function encodeAnchor({ sequence, hash }: Head): `0x${string}` {
 }
 
 /** For the cron, every hour: anchors signals whose anchor failed at their issue, and days without a signal. */
-export const anchorDue = defineCron("anchor the signal record", anchorSoon);
+export const anchorDue = defineCron("anchor the signal record", scheduleAnchor);
 
-export async function anchorSoon(ctx: MutationCtx): Promise<void> {
+export async function scheduleAnchor(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.actions.anchor, {});
 }
 

@@ -8,7 +8,7 @@ import { MINUTE } from "../lib/time";
 import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
 import { createPicture, buildSignalsCard, buildWeekCard } from "./cards";
 import { getPublishedHead } from "./chain";
-import { listAllSignals, listLatestSignals, recordFor, toSignal, listSignalsOfDay } from "./model";
+import { listAllSignals, listLatestSignals, getRecord, toSignal, listSignalsOfDay } from "./model";
 import { computeTotals } from "./record";
 import { listDaysOfWeek, toSignalId, getDueWeek, type Token } from "./rules";
 import { vSignal, vToken, type Signal } from "./tables";
@@ -48,7 +48,7 @@ export const listSignalPage = internalQuery({
             q.eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
           );
     const found = (await indexed.order("desc").take(limit)).map(toSignal);
-    return { signals: found, record: await recordFor(ctx, token ?? "ALL") };
+    return { signals: found, record: await getRecord(ctx, token ?? "ALL") };
   },
 });
 
@@ -154,7 +154,7 @@ async function finishWeek(
     ...written,
     generatedAt: Date.now(),
   });
-  const [whole, head] = [await recordFor(ctx, "ALL"), await getPublishedHead(ctx)];
+  const [whole, head] = [await getRecord(ctx, "ALL"), await getPublishedHead(ctx)];
   await enqueueServiceCard(ctx, {
     kind: "weekly recap",
     paragraphs: buildWeekCard(week, signals, { review: written.review, whole, head }),

@@ -6,9 +6,9 @@ import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, findWor
 import { DAY, toDay } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/model";
 import { createPicture, buildSignalsCard } from "./cards";
-import { anchorSoon, getPublishedHead } from "./chain";
+import { scheduleAnchor, getPublishedHead } from "./chain";
 import { recapWeek } from "./history";
-import { isDecided, issueSignal, noteMissing, recordFor } from "./model";
+import { isDecided, issueSignal, noteMissing, getRecord } from "./model";
 import { getDayAfter, getDayStart, isIssueTime, toSignalId, SIGNAL_TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
@@ -76,7 +76,7 @@ export const listTasks = internalQuery({
     const all: IssueTask[] = [];
     for (const token of SIGNAL_TOKENS) {
       if (await isDecided(ctx, day, token)) continue;
-      const { wins, losses, reliability } = await recordFor(ctx, token);
+      const { wins, losses, reliability } = await getRecord(ctx, token);
       all.push({ token, record: { wins, losses, reliability: reliability.says } });
     }
     return all;
@@ -107,7 +107,7 @@ export const storeSignals = internalMutation({
         picture: await createPicture("signals", signals.map(toSignalId).join(",")),
       });
       // An anchor at the issue proves that the signals are older than their outcomes.
-      await anchorSoon(ctx);
+      await scheduleAnchor(ctx);
     }
     const isDone = await isOver(ctx, day);
     if (isDone) await completeWork(ctx, job);

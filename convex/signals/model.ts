@@ -51,7 +51,7 @@ export function toSignal({ _id, _creationTime, ...signal }: Doc<"signals">): Sig
 }
 
 /** The record of a token's closed signals, or of all. */
-export async function recordFor(ctx: QueryCtx, scope: Token | "ALL"): Promise<SignalStats> {
+export async function getRecord(ctx: QueryCtx, scope: Token | "ALL"): Promise<SignalStats> {
   const row = await findStoredRecords(ctx);
   return row?.period === "all" ? row.records[scope] : computeRecord([]);
 }

@@ -73,7 +73,7 @@ export function computeRecord(rows: readonly Signal[]): SignalStats {
     holds: closed.length - trades.length,
     missingDays: countMissingDays(closed),
     gaps: trades.filter(hasGaps).length,
-    winrate: ratio(100 * wins, wins + losses),
+    winrate: divide(100 * wins, wins + losses),
     trades: net.length,
     beforeCosts: computeResults(results.map((one) => one.gross)),
     afterCosts: after,
@@ -117,8 +117,8 @@ function computeResults(results: readonly number[]): SignalStats["afterCosts"] {
   const falls = -sum(results.filter((one) => one < 0));
   return {
     totalPnlPercent: round(sum(results)),
-    expectancyPercent: ratio(sum(results), results.length),
-    profitFactor: ratio(gains, falls),
+    expectancyPercent: divide(sum(results), results.length),
+    profitFactor: divide(gains, falls),
   };
 }
 
@@ -129,8 +129,8 @@ function computeRisk(results: readonly number[]): SignalStats["risk"] {
   const deviation = Math.sqrt(sum(results.map((one) => (one - mean) ** 2)) / (n - 1));
   const downside = Math.sqrt(sum(results.map((one) => Math.min(0, one) ** 2)) / n);
   return {
-    sharpe: round(deviation) === 0 ? null : ratio(mean, deviation),
-    sortino: ratio(mean, downside),
+    sharpe: round(deviation) === 0 ? null : divide(mean, deviation),
+    sortino: divide(mean, downside),
     maxDrawdownPercent: computeDrawdown(results),
   };
 }
@@ -156,7 +156,7 @@ function computeBuyAndHold(closed: readonly Signal[]): number | null {
     if (first === undefined || last === undefined) return [];
     return [100 * ((last.exitPrice ?? last.entry) / first.entry - 1)];
   });
-  return ratio(sum(changes), changes.length);
+  return divide(sum(changes), changes.length);
 }
 
 /** Days between the first and the last closed signal on which a token got none, counted for each token. */
@@ -185,7 +185,7 @@ function computeExcess(trade: Trade): Excess {
 }
 
 /** BTC and ETH move together, so a day is one observation. */
-function dayExcesses(trades: readonly Trade[]): Excess[] {
+function computeDayExcesses(trades: readonly Trade[]): Excess[] {
   return groupRows(trades, ({ day }) => day).map((day) => {
     const all = day.map(computeExcess);
     const mean = (of: keyof Excess) => sum(all.map((one) => one[of])) / all.length;
@@ -204,18 +204,18 @@ export function judgeEdge(days: readonly Excess[], trades: number): SignalStats[
   if (trades < RECORD_FROM) return "no record yet";
   const net = days.map((one) => one.net);
   const most = days.map((one) => one.most);
-  if (wealth(net, 0, LEAST_NET) >= DECISIVE) return "better than chance";
-  return wealth(most, 0, LEAST, -1) >= DECISIVE ? "worse than chance" : "not told from chance";
+  if (computeWealth(net, 0, LEAST_NET) >= DECISIVE) return "better than chance";
+  return computeWealth(most, 0, LEAST, -1) >= DECISIVE ? "worse than chance" : "not told from chance";
 }
 
 /** The excess over chance, with bounds that each hold at 95 % over any number of readings. */
 function computeEdge(trades: readonly Trade[]): SignalStats["edge"] {
-  const days = dayExcesses(trades);
+  const days = computeDayExcesses(trades);
   const all = (of: keyof Excess) => days.map((one) => one[of]);
   return {
     days: days.length,
-    excessPoints: ratio(100 * sum(all("least")), days.length),
-    afterCostsPoints: ratio(100 * sum(all("net")), days.length),
+    excessPoints: divide(100 * sum(all("least")), days.length),
+    afterCostsPoints: divide(100 * sum(all("net")), days.length),
     lowPoints: computeBound(all("least"), 1),
     highPoints: computeBound(all("most"), -1),
     verdict: judgeEdge(days, trades.length),
@@ -231,7 +231,7 @@ const MOST_AT_STAKE = 0.7;
  * `m` is the true mean, the wealth ever reaches 20 with a probability of at most 5 % (Waudby-Smith and Ramdas, JRSS B 86,
  * 2024).
  */
-function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 = 1): number {
+function computeWealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 = 1): number {
   const worst = sign === 1 ? m - floor : 1 - m;
   const owned = STAKES.map((most) => {
     const stake = Math.min(most, MOST_AT_STAKE / worst);
@@ -242,7 +242,7 @@ function wealth(days: readonly number[], m: number, floor: number, sign: 1 | -1 
 
 /** The mean nearest to the observed one that the days rule out, by bisection; in points. */
 function computeBound(days: readonly number[], sign: 1 | -1): number {
-  const isOut = (m: number) => wealth(days, m, LEAST, sign) >= DECISIVE;
+  const isOut = (m: number) => computeWealth(days, m, LEAST, sign) >= DECISIVE;
   let [out, within] = [sign === 1 ? LEAST : 1, days.length === 0 ? 0 : sum(days) / days.length];
   if (!isOut(out)) return round(100 * out);
   for (let step = 0; step < 50; step++) {
@@ -266,7 +266,12 @@ function computeReliability(decided: readonly Trade[]): SignalStats["reliability
     );
     const won = binTrades.filter(({ status }) => status === "WIN").length;
     const to = bin === BINS - 1 ? 100 : ((bin + 1) * 100) / BINS - 1;
-    return { from: (bin * 100) / BINS, to, n: binTrades.length, winrate: ratio(100 * won, binTrades.length) };
+    return {
+      from: (bin * 100) / BINS,
+      to,
+      n: binTrades.length,
+      winrate: divide(100 * won, binTrades.length),
+    };
   });
   const largest = bins
     .filter(({ n }) => n > 0)
@@ -318,6 +323,6 @@ function round(value: number, decimals = 10): number {
 }
 
 /** `null` if there is nothing to divide by. */
-function ratio(over: number, under: number): number | null {
+function divide(over: number, under: number): number | null {
   return under === 0 || !Number.isFinite(over / under) ? null : round(over / under);
 }

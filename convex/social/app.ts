@@ -49,7 +49,7 @@ export const setTrading = mutation({
   args: { authorId: v.string(), enabled: v.boolean() },
   returns: v.null(),
   handler: async (ctx, { authorId, enabled }) => {
-    const { _id, userId } = await ownAuthor(ctx, authorId);
+    const { _id, userId } = await requireOwnAuthor(ctx, authorId);
     await ctx.db.patch("socialAuthors", _id, { enabled });
     if (!enabled) await changeRules(ctx, userId);
     return null;
@@ -61,14 +61,14 @@ export const unlink = mutation({
   args: { authorId: v.string() },
   returns: v.null(),
   handler: async (ctx, { authorId }) => {
-    const { _id, userId } = await ownAuthor(ctx, authorId);
+    const { _id, userId } = await requireOwnAuthor(ctx, authorId);
     await ctx.db.delete("socialAuthors", _id);
     await changeRules(ctx, userId);
     return null;
   },
 });
 
-async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socialAuthors">> {
+async function requireOwnAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socialAuthors">> {
   const { userId } = await requireUser(ctx);
   const author = await findAuthor(ctx, authorId);
   if (author?.userId === userId) return author;

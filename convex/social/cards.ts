@@ -21,13 +21,13 @@ export function buildMentionCard(
   const author = authorHandle === undefined ? `account ${authorId}` : `@${authorHandle}`;
   return [
     [{ bold: TITLES[end.status] }, `\nPost ${tweetId} by ${author}`],
-    ...(trade === null ? [] : tradeLines(trade)),
+    ...(trade === null ? [] : buildTradeLines(trade)),
     ...(end.reason === undefined ? [] : [[end.reason]]),
     ...(trade?.txHash === undefined ? [] : [[{ words: "Transaction", href: EXPLORER + trade.txHash }]]),
   ];
 }
 
-function tradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
+function buildTradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
   if (request.kind !== "send" && request.kind !== "swap") return [];
   const { token, amount } = getOutgoing(request);
   const given = `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;

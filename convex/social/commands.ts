@@ -81,18 +81,18 @@ const BEHIND_VERB = new Map<string, readonly string[]>([
 /** Reads a post. Without a command, the reason is a sentence for its author. */
 export function readCommand(text: string): PostReading {
   if (text.length > MAX_LENGTH)
-    return none("The post is too long for a trade command: write only the command");
+    return ignore("The post is too long for a trade command: write only the command");
   // NFKC turns a raised, circled or broken number into another one. An ellipsis means that words are missing.
-  if (/\p{No}/u.test(text)) return none("The post has a number in special characters: write plain digits");
+  if (/\p{No}/u.test(text)) return ignore("The post has a number in special characters: write plain digits");
   const plain = text.normalize("NFKC");
-  if (plain.includes("..")) return none("The post has an ellipsis: write the whole command in one post");
+  if (plain.includes("..")) return ignore("The post has an ellipsis: write the whole command in one post");
   const tokens: string[] = [];
   let isPolite = false;
   for (const raw of plain.split(/\s+/)) {
     const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(tokens.at(-1) ?? "") === true;
     const word = behind ? "" : parseWord(raw);
     if (word === null)
-      return none(
+      return ignore(
         "The post says more than a plain trade command: write only the command, such as: buy 10 USD of ETH",
       );
     if (word !== "") tokens.push(...word.split(" "));
@@ -100,15 +100,15 @@ export function readCommand(text: string): PostReading {
   }
   const verbs = tokens.filter((word) => word.startsWith("do:"));
   if (verbs.length !== 1)
-    return none("The post does not name exactly one of buy, sell, swap and send: write one command a post");
+    return ignore("The post does not name exactly one of buy, sell, swap and send: write one command a post");
   if (tokens.filter((word) => word.startsWith("amount:")).length !== 1) {
-    return none("The post does not name exactly one amount: write one, such as: buy 10 USD of ETH");
+    return ignore("The post does not name exactly one amount: write one, such as: buy 10 USD of ETH");
   }
   const reading = compose(tokens.join(" "));
   return reading.kind === "command" && isPolite ? { ...reading, confidence: CERTAIN.polite } : reading;
 }
 
-function none(reason: string): PostReading {
+function ignore(reason: string): PostReading {
   return { kind: "none", confidence: CERTAIN.none, reason };
 }
 
@@ -122,14 +122,14 @@ function parseWord(raw: string): string | null {
   if (JOINING.has(word)) return word;
   const verb = ACTIONS.get(word);
   if (verb !== undefined) return `do:${verb}`;
-  const token = SYMBOLS.get(word.replace(/^[$#](?=[a-z])/, ""));
-  if (token !== undefined) return `token:${token}`;
+  const buildTokenPattern = SYMBOLS.get(word.replace(/^[$#](?=[a-z])/, ""));
+  if (buildTokenPattern !== undefined) return `token:${buildTokenPattern}`;
   if (DOLLARS.has(word)) return "token:USD";
-  return amountWords(word);
+  return parseAmount(word);
 }
 
 /** `$1,000.50`, `10`, `10usdc`, `10$`: the amount, and its unit if it is part of the word. */
-function amountWords(word: string): string | null {
+function parseAmount(word: string): string | null {
   const parts = NUMBER.exec(word);
   if (parts === null) return null;
   const [, before = "", number = "", behind = "", suffix = ""] = parts;
@@ -161,23 +161,23 @@ const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WE
 /** The sentences of commands. A token after the amount's unit is the token of the amount. */
 const SENTENCES: Record<TradeCommand["action"], readonly RegExp[]> = {
   buy: [
-    sentence(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
+    toPattern(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
     // Without `of`, only dollars and their equivalents are certain to be the price.
-    sentence(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
-    sentence(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
-    sentence(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
+    toPattern(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
+    toPattern(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
+    toPattern(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
-  sell: [sentence(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
+  sell: [toPattern(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
   swap: [
-    sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})?(?: (?:to|for|into))? ${token("to")}`),
+    toPattern(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})?(?: (?:to|for|into))? ${token("to")}`),
   ],
   send: [
-    sentence(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})?(?: to)? at:(?<at>\\S+)`),
-    sentence(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
+    toPattern(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})?(?: to)? at:(?<at>\\S+)`),
+    toPattern(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
 };
 
-function sentence(pattern: string): RegExp {
+function toPattern(pattern: string): RegExp {
   return new RegExp(`^${pattern}$`);
 }
 
@@ -188,7 +188,7 @@ function compose(words: string): PostReading {
       if (found !== undefined && isAction(action)) return buildCommand(action, found);
     }
   }
-  return none("The post does not read as a trade command, such as: buy 10 USD of ETH");
+  return ignore("The post does not read as a trade command, such as: buy 10 USD of ETH");
 }
 
 function isAction(word: string): word is TradeCommand["action"] {
@@ -202,15 +202,15 @@ function buildCommand(
   const amount = found.amount ?? "";
   const unit = parseUnit(found.unit);
   if (unit === null)
-    return none("The post does not say which token the amount is in: write it behind the number");
+    return ignore("The post does not say which token the amount is in: write it behind the number");
   const coin = unit === "USD" ? null : unit;
   const [from, to] = [parseToken(found.from), parseToken(found.to)];
   const sides = chooseSides(action, coin, from, to);
-  if (sides === null) return none("The post does not say which token to give and which to get: name both");
+  if (sides === null) return ignore("The post does not say which token to give and which to get: name both");
   // An amount is of the given or of the bought token; any other would need a second price.
   const sound = coin === null || coin === sides.fromToken || (action === "buy" && coin === sides.toToken);
   if (!sound || sides.fromToken === sides.toToken) {
-    return none(
+    return ignore(
       "The post's tokens and amount do not fit together: give the amount in one of the two tokens, or in USD",
     );
   }

@@ -77,7 +77,7 @@ export const judgeMention = defineMutation({ mentionId: v.id("mentions") }, asyn
   const userId = author?.userId;
   await ctx.db.patch("mentions", mentionId, { userId, confidence: readCommand(row.text).confidence });
   const judged = await ctx.db.get("mentions", mentionId);
-  if (judged === null || (await agreedOn(ctx, judged)) === null) return;
+  if (judged === null || (await agreeOn(ctx, judged)) === null) return;
   const onFailure = buildFailureHandler(internal.social.mentions.failMention, { mentionId });
   const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, onFailure };
   await enqueueWork(ctx, internal.social.execution.executeMention, { mentionId }, terms);
@@ -101,7 +101,10 @@ async function hasProved(ctx: MutationCtx, row: Doc<"mentions">): Promise<boolea
 const vMentionAttempt = { mentionId: v.id("mentions"), job: vJob };
 
 /** The mention of an attempt; `null` if another attempt has replaced it, or the mention has ended. */
-async function underWayAt(ctx: QueryCtx, { mentionId, job }: { mentionId: Id<"mentions">; job: Job }) {
+async function findRunningMention(
+  ctx: QueryCtx,
+  { mentionId, job }: { mentionId: Id<"mentions">; job: Job },
+) {
   return (await getRunningWork(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
 }
 
@@ -113,8 +116,8 @@ export const beginMention = internalMutation({
   args: vMentionAttempt,
   returns: v.union(vPriceRequest, v.null()),
   handler: async (ctx, one) => {
-    const row = await underWayAt(ctx, one);
-    const agreed = row === null ? null : await agreedOn(ctx, row);
+    const row = await findRunningMention(ctx, one);
+    const agreed = row === null ? null : await agreeOn(ctx, row);
     if (row === null || agreed === null) return null;
     const { command, userId } = agreed;
     if (one.job.attempt === 1 && (await isTooMany(ctx, userId))) {
@@ -154,8 +157,8 @@ export const openTrade = internalMutation({
   },
   returns: v.union(v.id("orders"), v.null()),
   handler: async (ctx, { mentionId, job, fromPrice, toPrice, etherPrice }) => {
-    const row = await underWayAt(ctx, { mentionId, job });
-    const agreed = row === null ? null : await agreedOn(ctx, row);
+    const row = await findRunningMention(ctx, { mentionId, job });
+    const agreed = row === null ? null : await agreeOn(ctx, row);
     if (row === null || agreed === null) return null;
     const { userId, command, wallet } = agreed;
     const to = toPrice === undefined ? null : BigInt(toPrice);
@@ -201,7 +204,7 @@ function toOrderRequest({ fromToken, toToken, recipient }: TradeCommand, amount:
 type Agreed = { userId: string; command: TradeCommand; wallet: Doc<"wallets"> };
 
 /** The command of a mention whose author may give it; otherwise ends the mention, and returns `null`. */
-async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
+async function agreeOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
   const now = Date.now();
   const end = async (status: "ignored" | "failed", reason: string): Promise<null> => {
     await endMention(ctx, row._id, { status, reason });

@@ -84,7 +84,7 @@ function parsePost({ event_type, filter, payload, includes }: z.output<typeof ev
   const authorHandle = includes?.users.find(({ id }) => id === authorId)?.username;
   const postedAt = Date.parse(created_at ?? "");
   // Each version of a post has its own id, and an earlier one may have been executed.
-  const isEdited = namesAnother(one.edit_history_tweet_ids, tweetId);
+  const isEdited = hasAnotherId(one.edit_history_tweet_ids, tweetId);
   const objection = isEdited ? "The post was edited: write a new one" : findObjection(text, author.username);
   return {
     tweetId,
@@ -108,7 +108,7 @@ function findObjection(text: string, serviceName: string | undefined): string | 
 }
 
 /** Whether a post's history of versions has another id than its own. An unreadable entry counts as one. */
-function namesAnother(history: unknown, tweetId: string): boolean {
+function hasAnotherId(history: unknown, tweetId: string): boolean {
   if (history === undefined || history === null) return false;
   return Array.isArray(history) ? history.some((one) => one !== tweetId) : history !== tweetId;
 }

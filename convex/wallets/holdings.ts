@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
 import { deadlines } from "../platform/outside/deadlines";
 import { log } from "../lib/log";
-import { formatUnits, valueInMicroUsd, toUsd } from "../lib/money/amounts";
+import { formatUnits, computeMicroUsd, toUsd } from "../lib/money/amounts";
 import { withUsage } from "../platform/outside/calls";
 import { FEED_DECIMALS, listFeedAddresses, computeLivePrices, type FeedName } from "../market/feeds";
 import { findPrices } from "../market/live";
@@ -50,7 +50,7 @@ export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Por
     const { decimals, feed } = WALLET_TOKENS[token];
     const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
     const { price = null, source = null } = prices.get(feed) ?? {};
-    const value = price === null ? null : valueInMicroUsd(amount, decimals, price, FEED_DECIMALS);
+    const value = price === null ? null : computeMicroUsd(amount, decimals, price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
       token,
@@ -82,7 +82,7 @@ export async function estimateValues({
   const rounds = await readRounds(listFeedAddresses(feeds), deadlines.chain);
   const prices = await getPrices(feeds, rounds, Date.now());
   const worth = (units: bigint, of: number, { price }: Price) =>
-    valueInMicroUsd(units, of, price, FEED_DECIMALS).toString();
+    computeMicroUsd(units, of, price, FEED_DECIMALS).toString();
   const price = prices.get(feed);
   const ether = prices.get("ETH");
   return {

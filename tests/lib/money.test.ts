@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatUnits, toMicroUsd, valueInMicroUsd, parseUnits } from "../../convex/lib/money/amounts";
+import { formatUnits, toMicroUsd, computeMicroUsd, parseUnits } from "../../convex/lib/money/amounts";
 
 const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
 
@@ -30,9 +30,9 @@ describe("amounts", () => {
   });
 
   test("are worth what they are worth, rounded down", () => {
-    expect(valueInMicroUsd(1_500_000n, 6, 100_000_000n, 8)).toBe(1_500_000n);
-    expect(valueInMicroUsd(10n ** 18n, 18, 312_345_678_901n, 8)).toBe(3_123_456_789n);
-    expect(valueInMicroUsd(1n, 18, 312_345_678_901n, 8)).toBe(0n);
+    expect(computeMicroUsd(1_500_000n, 6, 100_000_000n, 8)).toBe(1_500_000n);
+    expect(computeMicroUsd(10n ** 18n, 18, 312_345_678_901n, 8)).toBe(3_123_456_789n);
+    expect(computeMicroUsd(1n, 18, 312_345_678_901n, 8)).toBe(0n);
     expect(toMicroUsd("99.5")).toBe(99_500_000n);
     expect(toMicroUsd("250")).toBe(250_000_000n);
   });

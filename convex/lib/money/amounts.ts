@@ -38,7 +38,7 @@ export function parseMicroUsd(field: string, text: string): bigint {
 }
 
 /** The value of an amount in micro-USD, rounded down. */
-export function valueInMicroUsd(
+export function computeMicroUsd(
   amount: bigint,
   decimals: number,
   price: bigint,

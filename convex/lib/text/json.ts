@@ -63,7 +63,7 @@ export function parseWholeJson(text: string): object | undefined {
   if (typeof exact === "string") return parseWholeJson(exact);
   if (typeof exact === "object" && exact !== null) return exact;
   const read = trimmed.startsWith('"') ? null : tryRead(trimmed, 0);
-  if (read !== null && read !== "cut" && afterBlanks(trimmed, read.end) === trimmed.length) return read.value;
+  if (read !== null && read !== "cut" && skipBlanks(trimmed, read.end) === trimmed.length) return read.value;
   const unescaped = trimmed.includes('\\"') ? orNothing(() => parseJson(`"${trimmed}"`)) : undefined;
   return typeof unescaped === "string" ? parseWholeJson(unescaped) : undefined;
 }
@@ -103,8 +103,8 @@ function readNested(text: string, start: number, depth: number): Read<object> {
   const place: Place = text[start] === "{" ? "object" : "list";
   const entries: [string, unknown][] = [];
   const items: unknown[] = [];
-  for (let at = afterBlanks(text, start + 1); ; at = afterBlanks(text, at)) {
-    while (text[at] === ",") at = afterBlanks(text, at + 1);
+  for (let at = skipBlanks(text, start + 1); ; at = skipBlanks(text, at)) {
+    while (text[at] === ",") at = skipBlanks(text, at + 1);
     if (at >= text.length) throw CUT;
     if (text[at] === (place === "object" ? "}" : "]"))
       return { value: place === "object" ? Object.fromEntries(entries) : items, end: at + 1 };
@@ -114,7 +114,7 @@ function readNested(text: string, start: number, depth: number): Read<object> {
     else items.push(value);
     at = end;
     // A comma may be missing, but not between what could be one thing.
-    const next = text.charAt(afterBlanks(text, at));
+    const next = text.charAt(skipBlanks(text, at));
     if (!`,}]"'“„`.includes(next)) throw NONE;
   }
 }
@@ -127,11 +127,11 @@ function readKey(text: string, at: number): Read<string> {
   const word = marks === undefined ? (matchAt(WORD, text, at) ?? "") : "";
   const end = marks === undefined ? at + word.length : markAfter(marks, text, at + 1) + 1;
   if (end === at) throw NONE;
-  const colon = afterBlanks(text, end);
+  const colon = skipBlanks(text, end);
   if (colon >= text.length) throw CUT;
   if (text[colon] !== ":") throw NONE;
   const value = marks === undefined ? word.trim() : unescapeText(text.slice(at + 1, end - 1));
-  return { value, end: afterBlanks(text, colon + 1) };
+  return { value, end: skipBlanks(text, colon + 1) };
 }
 
 function readValue(text: string, at: number, place: Place, depth: number): Read {
@@ -179,16 +179,16 @@ function markAfter(marks: RegExp, text: string, from: number): number {
 }
 
 function isEnd(text: string, at: number, place: Place): boolean {
-  const next = afterSpaces(text, at);
+  const next = skipSpaces(text, at);
   const sign = text.charAt(next);
   if (sign === "" || sign === (place === "object" ? "}" : "]")) return true;
   if (sign === "#" || text.startsWith("//", next) || text.startsWith("/*", next)) return true;
   if (sign !== ",") return MARKS[sign] !== undefined && text.slice(at, next).includes("\n");
-  const behind = afterSpaces(text, next + 1);
+  const behind = skipSpaces(text, next + 1);
   const begun = text.charAt(behind);
   if (MARKS[begun] !== undefined || /^[}\]/#,]?$/.test(begun)) return true;
   if (place === "list") return /[\d[{-]/.test(begun) || matchAt(LITERAL, text, behind) !== null;
-  return text.charAt(afterSpaces(text, behind + (matchAt(WORD, text, behind)?.length ?? 0))) === ":";
+  return text.charAt(skipSpaces(text, behind + (matchAt(WORD, text, behind)?.length ?? 0))) === ":";
 }
 
 const LITERAL = /(?:null|true|false|None|True|False)\b/y;
@@ -215,7 +215,7 @@ function matchAt(pattern: RegExp, text: string, at: number): string | null {
   return pattern.exec(text)?.[0] ?? null;
 }
 
-function afterSpaces(text: string, from: number): number {
+function skipSpaces(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -225,9 +225,9 @@ function afterSpaces(text: string, from: number): number {
 }
 
 /** The same behind comments too. */
-function afterBlanks(text: string, from: number): number {
+function skipBlanks(text: string, from: number): number {
   for (let at = from; ;) {
-    at = afterSpaces(text, at);
+    at = skipSpaces(text, at);
     const isLine = text[at] === "#" || text.startsWith("//", at);
     if (!isLine && !text.startsWith("/*", at)) return at;
     const end = text.indexOf(isLine ? "\n" : "*/", at);

@@ -4,7 +4,7 @@
 export function normalizeText(text: string): string {
   return text
     .replace(/[\p{Cf}\p{Co}\uFE0F]/gu, "")
-    .replace(/\p{Nd}/gu, digit)
+    .replace(/\p{Nd}/gu, toAsciiDigit)
     .replace(/[\uFF04-\uFF0F\uFF1C-\uFF1E\uFF3B\uFF3D\uFF5B\uFF5D]/g, (wide) =>
       /[\uFF0C\uFF08\uFF09]/.test(wide) ? wide : String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
     )
@@ -16,7 +16,7 @@ export function normalizeText(text: string): string {
 }
 
 /** In every script, decimal digits come in runs of ten from zero up. */
-function digit(glyph: string): string {
+function toAsciiDigit(glyph: string): string {
   if (glyph <= "9") return glyph;
   const code = glyph.codePointAt(0) ?? 0;
   let from = code;

@@ -11,7 +11,7 @@ const CACHE_HEADERS = {
   Vary: "It is compressed for callers that accept gzip.",
   "Content-Encoding": "gzip, if it was accepted.",
 };
-const neverCalled = () => Promise.reject(new Error("The router sends this text itself: it has no handler"));
+const rejectCall = () => Promise.reject(new Error("The router sends this text itself: it has no handler"));
 
 const document: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
@@ -24,7 +24,7 @@ const document: MountedEndpoint = defineEndpoint({
   example: { input: {}, output: { openapi: "3.1.1" } },
   input: z.object({}),
   returns: z.looseObject({ openapi: z.string().describe("Its version of OpenAPI, 3.1.1") }),
-  handler: neverCalled,
+  handler: rejectCall,
 });
 
 const page = {
@@ -38,7 +38,7 @@ const page = {
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
   returns: z.string(),
-  handler: neverCalled,
+  handler: rejectCall,
 } as const;
 const reference: MountedEndpoint = defineEndpoint({
   ...page,
@@ -55,7 +55,7 @@ const subject: MountedEndpoint = defineEndpoint({
 });
 
 /** Defines the endpoint of a text that is the same for every caller. */
-function text(
+function defineText(
   described: Pick<Endpoint, "path" | "summary" | "description" | "media" | "unchanged">,
 ): MountedEndpoint {
   const isTagged = described.unchanged !== undefined;
@@ -65,32 +65,32 @@ function text(
     answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "How long it may be cached." },
     input: z.object({}),
     returns: z.string(),
-    handler: neverCalled,
+    handler: rejectCall,
   });
 }
 
-const llms = text({
+const llms = defineText({
   path: "/llms.txt",
   media: "text/plain",
   summary: "What this service offers and where, in a page for language models.",
   description: "Markdown, as https://llmstxt.org describes it, with the address of every endpoint.",
   unchanged: "It is what `If-None-Match` names.",
 });
-const proxy = text({
+const proxy = defineText({
   path: PROXY_PATH,
   media: "text/javascript",
   summary: "The program that AI clients start: 19 tools over MCP, for Node 20.",
   description: "One file without dependencies; /start says how to use it.",
   unchanged: "It is what `If-None-Match` names.",
 });
-const robots = text({
+const robots = defineText({
   path: "/robots.txt",
   media: "text/plain",
   summary: "What crawlers may read.",
   description:
     "Pages, references, and reads from a cache; not endpoints that need a `userId` or cost something.",
 });
-const icon = text({
+const icon = defineText({
   path: "/favicon.ico",
   media: "image/svg+xml",
   summary: "The service's picture, for browsers.",

@@ -12,7 +12,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? 0xedb88320 ^ (crc >>> 1) : crc >>> 1;
   return crc;
 });
-const step = (crc: number, byte = 0) => (TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
+const updateCrc = (crc: number, byte = 0) => (TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
 
 const HEADER = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /** An empty block with the mark of the last. */
@@ -23,12 +23,12 @@ export function joinPieces(pieces: readonly Piece[], between: string): Uint8Arra
   const text = new TextEncoder().encode(between);
   const size = [text.length & 0xff, text.length >> 8];
   const stored = Uint8Array.of(0, ...size, ...size.map((byte) => byte ^ 0xff), ...text);
-  const crcOfText = ~text.reduce(step, -1) >>> 0;
+  const crcOfText = ~text.reduce(updateCrc, -1) >>> 0;
   const parts: Uint8Array[] = [Uint8Array.from(HEADER)];
   let [crc, length] = [0, 0];
   const add = (part: Uint8Array, one: { length: number; crc: number }) => {
     parts.push(part);
-    for (let i = 0; i < one.length; i++) crc = step(crc);
+    for (let i = 0; i < one.length; i++) crc = updateCrc(crc);
     crc ^= one.crc;
     length += one.length;
   };

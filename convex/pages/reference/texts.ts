@@ -26,20 +26,24 @@ type Which = keyof typeof MEDIA;
 
 /** The reference's entries of the router. */
 export const texts: Readonly<Record<Which | "subject" | "robots" | "icon", Answering>> = {
-  document: { methods: ["GET"], path: "/openapi.json", handle: answering("document") },
-  page: { methods: ["GET"], path: "/docs", handle: answering("page") },
-  subject: { methods: ["GET"], path: "/docs/{subject}", handle: answering("page") },
-  llms: { methods: ["GET"], path: "/llms.txt", handle: answering("llms") },
-  proxy: { methods: ["GET"], path: PROXY_PATH, handle: answering("proxy") },
-  robots: { methods: ["GET"], path: "/robots.txt", handle: constant("text/plain", robots()) },
+  document: { methods: ["GET"], path: "/openapi.json", handle: createHandler("document") },
+  page: { methods: ["GET"], path: "/docs", handle: createHandler("page") },
+  subject: { methods: ["GET"], path: "/docs/{subject}", handle: createHandler("page") },
+  llms: { methods: ["GET"], path: "/llms.txt", handle: createHandler("llms") },
+  proxy: { methods: ["GET"], path: PROXY_PATH, handle: createHandler("proxy") },
+  robots: {
+    methods: ["GET"],
+    path: "/robots.txt",
+    handle: createConstantHandler("text/plain", buildRobots()),
+  },
   icon: {
     methods: ["GET"],
     path: "/favicon.ico",
-    handle: constant("image/svg+xml", decodeURIComponent(ICON.slice(ICON.indexOf(",") + 1))),
+    handle: createConstantHandler("image/svg+xml", decodeURIComponent(ICON.slice(ICON.indexOf(",") + 1))),
   },
 };
 
-function answering(which: Which): Answering["handle"] {
+function createHandler(which: Which): Answering["handle"] {
   return async (_ctx, request, requestId) => {
     const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
     const name = which === "page" ? getPath(request) : which;
@@ -63,7 +67,7 @@ function answering(which: Which): Answering["handle"] {
   };
 }
 
-function constant(media: Parameters<typeof respond>[1], text: string): Answering["handle"] {
+function createConstantHandler(media: Parameters<typeof respond>[1], text: string): Answering["handle"] {
   return (_ctx, _request, requestId) =>
     Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
 }
@@ -72,7 +76,7 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
  * The rules for crawlers: pages, references and answers from a cache are open; endpoints that take a `userId` or cost money
  * are closed. The longest matching rule counts, then the first.
  */
-function robots(): string {
+function buildRobots(): string {
   const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
   const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
   const rules = [...open.map((path) => `Allow: /mcp/${path}`), ...closed.map((path) => `Disallow: ${path}`)];

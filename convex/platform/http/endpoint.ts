@@ -153,12 +153,12 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
       };
       refuseInAddress(input, request);
       const parsed = parseInput(input, raw);
-      const requestedId = textAt(parsed, "userId");
+      const requestedId = getTextField(parsed, "userId");
       const who = requestedId === undefined ? {} : { userId: requestedId };
       const caller: Caller = {
         ...known,
         ...who,
-        ...(await signedIn(ctx)),
+        ...(await readIdentity(ctx)),
         ...readKeyHash(headers),
         address,
         requestId,
@@ -223,7 +223,7 @@ function isTokenWrong(headers: Headers, { signedIn }: Caller): boolean {
 /** The idempotency key of a request, from its header or its body; two different ones are refused. */
 function readIdempotencyKey(request: Request, input: unknown): string | undefined {
   const sent = request.headers.get("idempotency-key")?.trim() ?? "";
-  const inBody = textAt(input, "idempotencyKey");
+  const inBody = getTextField(input, "idempotencyKey");
   if (sent === "") return inBody;
   if (sent.length > 200)
     throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
@@ -235,13 +235,13 @@ function readIdempotencyKey(request: Request, input: unknown): string | undefine
   return sent;
 }
 
-function textAt(input: unknown, name: string): string | undefined {
+function getTextField(input: unknown, name: string): string | undefined {
   const value: unknown = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
   return typeof value === "string" ? value : undefined;
 }
 
 /** The identity of a valid token, whatever it gives access to. */
-async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
+async function readIdentity(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
   const identity = await ctx.auth.getUserIdentity().catch(() => null);
   return identity === null ? {} : { signedIn: true, identity: sha256Hex(identity.tokenIdentifier) };
 }

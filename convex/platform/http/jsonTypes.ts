@@ -11,26 +11,26 @@ import { parseJson } from "../../lib/text/json";
 type Fields = Record<string, unknown>;
 
 /** The accepted levels of JSON text inside JSON text. */
-export const MOST_TURNS = 4;
+export const MAX_NESTING = 4;
 
 /**
  * The input with values of a wrong type coerced to the expected one; `null` if none can be.
  * @param issues The schema's issues, with the fields' names as they were sent.
  * @throws AppError `invalid_request` for a number that has lost its digits.
  */
-export function readAsMeant(input: Fields, issues: readonly z.core.$ZodIssue[]): Fields | null {
+export function coerceFields(input: Fields, issues: readonly z.core.$ZodIssue[]): Fields | null {
   const read: Fields = {};
   for (const issue of issues) {
     const [first, ...inner] = issue.path;
     if (issue.code !== "invalid_type" || first === undefined) continue;
-    const meant = meantBy(issue.input, issue.expected, issue.path);
+    const meant = coerce(issue.input, issue.expected, issue.path);
     const name = String(first);
     if (meant !== undefined) read[name] = withValue(read[name] ?? input[name], inner, meant);
   }
   return Object.keys(read).length === 0 ? null : { ...input, ...read };
 }
 
-function meantBy(value: unknown, expected: string, path: readonly PropertyKey[]): unknown {
+function coerce(value: unknown, expected: string, path: readonly PropertyKey[]): unknown {
   if (expected === "string") return parseDigits(value, path);
   if (typeof value !== "string") return undefined;
   const text = value.trim();

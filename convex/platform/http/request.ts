@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { parseJson } from "../../lib/text/json";
 import { cut } from "../../lib/text/strings";
-import { MOST_TURNS, readAsMeant } from "./jsonTypes";
+import { MAX_NESTING, coerceFields } from "./jsonTypes";
 import { isForm } from "./router";
 
 /** The largest accepted request body, in bytes. */
@@ -27,7 +27,7 @@ function decodeText(bytes: Uint8Array, type: string): ReadBody {
   const marked =
     first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : named;
   for (const charset of new Set([marked, "utf-8"])) {
-    const text = strictly(bytes, charset);
+    const text = decodeStrictly(bytes, charset);
     if (text !== undefined) return { text, flaw: null };
   }
   const flaw = `The request body is not readable as ${cut(named, 40)}: send it in UTF-8, or name its charset in Content-Type`;
@@ -35,7 +35,7 @@ function decodeText(bytes: Uint8Array, type: string): ReadBody {
 }
 
 /** `undefined` for invalid bytes: Convex's decoder returns nothing where the standard one throws. */
-function strictly(bytes: Uint8Array, charset: string): string | undefined {
+function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined {
   try {
     const text: unknown = new TextDecoder(charset, { fatal: true }).decode(bytes);
     return typeof text === "string" ? text : undefined;
@@ -82,12 +82,12 @@ export function refuseInAddress(shape: z.ZodType, request: Request): void {
   const are = names.length === 1 ? "is" : "are";
   throw new AppError(
     "invalid_request",
-    `${namesShown(names)} ${are} in the address: where money moves, every field belongs in the JSON body`,
+    `${formatNames(names)} ${are} in the address: where money moves, every field belongs in the JSON body`,
   );
 }
 
 /** Field names in a form that is safe to repeat in an answer. */
-function namesShown(names: readonly string[]): string {
+function formatNames(names: readonly string[]): string {
   const shownNames = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
   const more = names.length - shownNames.length;
   return shownNames.join(", ") + (more > 0 ? ` and ${more} more` : "");
@@ -99,7 +99,7 @@ const MOST_NAMES = 20;
 const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
 
 /** The fields that have a value. Unknown fields stay, for schemas that refuse them. */
-function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
+function dropAbsent(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
   const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
   const isNothing = (value: unknown) => NOTHING.has(typeof value === "string" ? value.trim() : value);
   return Object.fromEntries(
@@ -115,13 +115,13 @@ export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
   raw: Record<string, unknown>,
 ): z.output<Shape> {
-  let given = present(shape, raw);
+  let given = dropAbsent(shape, raw);
   const parse = () => shape.safeParse(given, { reportInput: true, error: describeIssue });
   let parsed = parse();
-  for (let turn = 0; !parsed.success && turn < MOST_TURNS; turn++) {
-    const meant = readAsMeant(
+  for (let turn = 0; !parsed.success && turn < MAX_NESTING; turn++) {
+    const meant = coerceFields(
       given,
-      parsed.error.issues.map((issue) => asSent(shape, given, issue)),
+      parsed.error.issues.map((issue) => toSentIssue(shape, given, issue)),
     );
     if (meant === null) break;
     given = meant;
@@ -134,29 +134,33 @@ export function parseInput<Shape extends z.ZodType>(
   // Ignoring an unknown field of an order could move money that its caller meant to keep.
   if (issue?.code === "unrecognized_keys" && shape instanceof z.ZodObject) {
     const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
-    if (name !== undefined) throw refuse(`${namesShown(issue.keys)} ${are} of ${String(name)}`);
+    if (name !== undefined) throw refuse(`${formatNames(issue.keys)} ${are} of ${String(name)}`);
     const fields = Object.keys(shape.shape).join(", ");
-    throw refuse(`${namesShown(issue.keys)} ${are} here, where money moves: there are ${fields}`);
+    throw refuse(`${formatNames(issue.keys)} ${are} here, where money moves: there are ${fields}`);
   }
   if (issue === undefined || name === undefined) throw refuse(`The input ${issue?.message ?? MALFORMED}`);
   const isMissing = ({ input }: z.core.$ZodIssue) => input === undefined || input === null;
   const missing = parsed.error.issues.filter((one) => isMissing(one) && one.path.length === 1);
   if (isMissing(issue) && missing.length > 1)
-    throw refuse(`${namesShown(missing.map(({ path }) => String(path[0])))} are required`);
-  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
+    throw refuse(`${formatNames(missing.map(({ path }) => String(path[0])))} are required`);
+  const field = [getSentName(shape, given, String(name)), ...inner].join(".");
   throw refuse(`${field} ${isMissing(issue) ? "is required" : issue.message}`);
 }
 
 /** An issue with its field under the name that was sent. */
-function asSent(shape: z.ZodType, given: Record<string, unknown>, issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function toSentIssue(
+  shape: z.ZodType,
+  given: Record<string, unknown>,
+  issue: z.core.$ZodIssue,
+): z.core.$ZodIssue {
   const [name, ...inner] = issue.path;
-  return name === undefined ? issue : { ...issue, path: [nameSent(shape, given, String(name)), ...inner] };
+  return name === undefined ? issue : { ...issue, path: [getSentName(shape, given, String(name)), ...inner] };
 }
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
 
 /** The sent name of a field: its own, or an alias. */
-function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+function getSentName(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
   if (raw[name] !== undefined) return name;
   const aliases = Object.entries(aliased.safeParse(shape.meta()).data?.aliases ?? {});
   return aliases.find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ?? name;

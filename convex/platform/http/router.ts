@@ -95,7 +95,7 @@ export function mount(
     for (const method of METHODS) if (method in byMethod) router.route({ ...place, method, handler });
   }
   const preflight = httpActionGeneric(() =>
-    Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders() })),
+    Promise.resolve(new Response(null, { status: 204, headers: buildPreflightHeaders() })),
   );
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -196,7 +196,7 @@ function isForReader(request: Request): boolean {
   return request.method === "POST" ? isForm(request) : isBrowser(request);
 }
 
-function refusal(request: Request, allowed: readonly string[]): AppError {
+function buildRefusal(request: Request, allowed: readonly string[]): AppError {
   const path = getPath(request);
   if (allowed.length === 0) return new AppError("not_found", `There is no endpoint at ${path}`);
   return new AppError(
@@ -216,7 +216,7 @@ const CORS = {
 const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
 /** Allows any method, so that a wrong one gets a readable 405. The star does not cover `Authorization`. */
-function preflightHeaders(): Record<string, string> {
+function buildPreflightHeaders(): Record<string, string> {
   return {
     ...CORS,
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",

@@ -23,11 +23,11 @@ type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: nu
 const SHARDS = 4;
 
 /** A number per period, and how many of them at once. */
-const bucket = (rate: number, period: number, capacity: number): Bucket => {
+const createBucket = (rate: number, period: number, capacity: number): Bucket => {
   return { kind: "token bucket", rate, period, capacity };
 };
-const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
-const perHour = (rate: number) => bucket(rate, HOUR, rate);
+const perMinute = (rate: number, capacity = rate) => createBucket(rate, MINUTE, capacity);
+const perHour = (rate: number) => createBucket(rate, HOUR, rate);
 
 /** A bucket that many callers count against at the same time. */
 const shardLimit = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
@@ -74,13 +74,13 @@ export const LIMITS = {
 /** Limits of other subjects. */
 const OTHERS = {
   botChat: perMinute(20),
-  botNotice: bucket(1, 5 * MINUTE, 1),
-  botHelp: bucket(1, HOUR, 1),
+  botNotice: createBucket(1, 5 * MINUTE, 1),
+  botHelp: createBucket(1, HOUR, 1),
   /** Cards to one chat that were requested without proof of owning the chat. */
   namedChat: perHour(60),
   /** Payments of one payer that were mined and failed, at the relayer's cost. */
-  failedPayment: bucket(2, DAY, 2),
-  budgetWarning: bucket(1, DAY, 1),
+  failedPayment: createBucket(2, DAY, 2),
+  budgetWarning: createBucket(1, DAY, 1),
   /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
 };
@@ -166,7 +166,7 @@ export const takeCharge = defineMutation(
 );
 
 /** Whether a limit of another subject has one use left. Counts nothing. */
-export async function wouldHave(
+export async function hasOneLeft(
   ctx: MutationCtx,
   name: keyof typeof OTHERS,
   subject: string,

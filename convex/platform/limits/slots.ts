@@ -85,7 +85,7 @@ export const takeSlot = internalMutation({
       if (row !== null) await ctx.db.delete("slots", row._id);
       return ctx.db.insert("slots", { shard, ...who, until: now + deadlines.caller });
     }
-    throw tooMany(
+    throw tooManyError(
       who.user === undefined
         ? "All waiting slots for callers without a sign-in are taken"
         : "All waiting slots are taken",
@@ -122,7 +122,8 @@ async function getHolder(
     const heldByUser = await rows()
       .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
       .take(BY_USER);
-    if (heldByUser.length >= BY_USER) throw tooMany(`${BY_USER} of your requests are waiting for an answer`);
+    if (heldByUser.length >= BY_USER)
+      throw tooManyError(`${BY_USER} of your requests are waiting for an answer`);
     who.user = hash;
   }
   if (address !== null) {
@@ -131,13 +132,13 @@ async function getHolder(
       .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
       .take(BY_ADDRESS);
     if (around.length >= BY_ADDRESS)
-      throw tooMany(`${BY_ADDRESS} requests from your network address are waiting for an answer`);
+      throw tooManyError(`${BY_ADDRESS} requests from your network address are waiting for an answer`);
     who.address = hash;
   }
   return who;
 }
 
-function tooMany(what: string): AppError {
+function tooManyError(what: string): AppError {
   const text = `${what}, the most at once: try again when one of them is answered`;
   return new AppError("rate_limited", text, { retryAfterMs: RETRY_MS });
 }

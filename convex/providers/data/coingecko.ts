@@ -29,7 +29,7 @@ const isItself = (coin: { id: string; symbol: string }): boolean =>
   !isMajor(coin.symbol) || COIN_IDS[coin.symbol] === coin.id;
 
 /** Market sizes in whole dollars. */
-const wholeUsd = (usd: number): number => (usd < 1 ? usd : Math.round(usd));
+const roundUsd = (usd: number): number => (usd < 1 ? usd : Math.round(usd));
 
 /** USD, percent over 24 hours (`null` if there is no price of a day ago), and epoch ms; the first rank is the largest. */
 const rowShape = once(() =>
@@ -52,8 +52,8 @@ const rowShape = once(() =>
       rank: data.market_cap_rank,
       price: data.current_price,
       change24h: data.price_change_percentage_24h ?? null,
-      marketCap: wholeUsd(data.market_cap),
-      volume24h: wholeUsd(data.total_volume),
+      marketCap: roundUsd(data.market_cap),
+      volume24h: roundUsd(data.total_volume),
       observedAt: Date.parse(data.last_updated),
     }))
     .refine((coin) => isLive(coin.observedAt) && isItself(coin)),

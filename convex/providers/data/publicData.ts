@@ -77,7 +77,7 @@ export async function askPublic<Shape extends z.ZodType>(
 }
 
 /** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
-function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
+function readCoingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
   const [, plan = "demo", key] = /^(?:(pro|demo):)?(.+)$/.exec(getOptional("COINGECKO_API_KEY") ?? "") ?? [];
   return key === undefined ? null : { key, plan: plan === "pro" ? "pro" : "demo" };
 }
@@ -87,7 +87,7 @@ function buildRequest(
   source: PublicSource,
   body: unknown,
 ): { base: string; request: RequestInit; isKeyed: boolean } {
-  const plan = source === "coingecko" ? coingeckoPlan() : null;
+  const plan = source === "coingecko" ? readCoingeckoPlan() : null;
   // CoinGecko's paid plans have an address of their own.
   const base = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
   const headers = {
