@@ -4,7 +4,7 @@ import { real } from "./real";
 import type { Usage } from "./stack/application";
 import { startStack, type Stack } from "./stack/stack";
 
-/** `npx tsx scripts/bench.ts`: how many function calls, and bytes of arguments and answers, the service takes for what it does. */
+/** `npx tsx scripts/bench.ts`: the service's function calls, and the bytes of their arguments and answers, by use case. */
 
 const USAGE = `Usage: npx tsx scripts/bench.ts
 
@@ -55,7 +55,7 @@ function getBytesRead({ bytesRead = 0 }: Usage[string]): number {
   return bytesRead;
 }
 
-/** What the functions did while `work` ran. */
+/** The calls and bytes of functions during `work`. */
 async function measure(stack: Stack, work: () => Promise<unknown>): Promise<Usage> {
   const before = structuredClone(stack.application.usage());
   await work();
@@ -72,7 +72,7 @@ async function measure(stack: Stack, work: () => Promise<unknown>): Promise<Usag
   );
 }
 
-/** Waits until the stack's clock has passed `ms`. */
+/** Waits until the stack's clock has advanced by `ms`. */
 async function passes({ clock }: Stack, ms: number): Promise<void> {
   const end = clock.now() + ms;
   while (clock.now() < end) await new Promise((go) => real.setTimeout(go, 50));

@@ -6,9 +6,9 @@ import { bold, dim, framedCard } from "./terminal";
 import { isNamed } from "./standins/messengerForms";
 
 /**
- * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
- * stand-in's, the tap on a button with these words, or the opening of a link to the bot; what the bot sends to the chat
- * is shown. Lines may come from a pipe as well.
+ * `npm run bot`: a chat with the bot of the running local stack. Each typed line becomes a message to the messenger
+ * stand-in, the tap on a button with this text, or the opening of a link to the bot; the bot's messages to the chat are
+ * shown. Lines may also come from a pipe.
  */
 
 const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS]
@@ -65,7 +65,7 @@ async function main(options: Options): Promise<void> {
   else await readOut(lines, answers, options);
 }
 
-/** A person types; answers are shown as they come. */
+/** Interactive use: answers are shown as they arrive. */
 async function converse(lines: Interface, answers: Answers, options: Options): Promise<void> {
   let open = true;
   const show = (cards: Message[]) => {
@@ -81,7 +81,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
     }
   };
   lines.prompt();
-  // The stack may stop: then there is nobody to talk with.
+  // The stack may stop, which ends the chat.
   const watching = watch().finally(() => {
     if (open) process.stdout.write("\r\u001b[2K");
     open = false;
@@ -89,7 +89,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   });
   watching.catch(() => {});
   for await (const line of lines) {
-    // A button that is gone, or an update that was refused, is no end of the chat.
+    // A missing button, or a refused update, does not end the chat.
     if (line.trim() !== "")
       await say(line, answers, options).catch((error: unknown) => {
         if (!(error instanceof OperatorError)) throw error;
@@ -101,7 +101,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   await watching;
 }
 
-/** A pipe: a line is sent when the one before it was answered, and late answers are waited for at the end. */
+/** Piped use: each line is sent when the one before it was answered; late answers are awaited at the end. */
 async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
   const show = (cards: Message[]) => {
     for (const card of cards) console.log(`${framedCard(formatMessage(card, options.base))}\n`);
@@ -123,14 +123,14 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
 
 type Answers = ReturnType<typeof createAnswers>;
 
-/** What the bot has sent to the chat since the last look. */
+/** The bot's messages to the chat since the last poll. */
 function createAnswers({ base, chat }: Options) {
   let latest = 0;
   let atLatest = 0;
   const buttons = new Set<string>();
   const fresh = async () => {
     const sent = z.array(messageShape).parse(await call(`${base}/_sent/messenger`));
-    // Several may share a millisecond, so those of the latest one are counted.
+    // Several messages may share a millisecond, so count those of the latest one.
     const since = sent.filter(({ chatId, at }) => chatId === chat && at >= latest).slice(atLatest);
     for (const { at } of since) {
       atLatest = at === latest ? atLatest + 1 : 1;
@@ -147,12 +147,12 @@ function createAnswers({ base, chat }: Options) {
   };
 }
 
-/** “Thinking…”: the answer takes its place. */
+/** Whether a message is the placeholder “Thinking…”, which the answer replaces. */
 function isPlaceholder(text: string): boolean {
   return text.endsWith("…") && !text.includes("\n");
 }
 
-/** A message with the way to its picture above it, and its buttons below. */
+/** A message, with its picture's address above and its buttons below. */
 function formatMessage({ text, messageId, photo, keyboard = [] }: Message, base: string): string {
   const file = `${base}/_sent/messenger/pictures/${messageId}.png`;
   const picture = photo === undefined ? [] : [`[picture: ${file}]`];
@@ -169,7 +169,7 @@ async function say(text: string, answers: Answers, { base, chat }: Options): Pro
   if (status !== 200) throw new OperatorError(`The bot's webhook answered with status ${status}`);
 }
 
-/** Opening a link that leads to the bot says this; any other line is said as it is. */
+/** The message behind a link to the bot; any other line unchanged. */
 function openedLink(line: string): string {
   const [, start] = /^https:\/\/t\.me\/\w+\?start=([\w-]{1,64})$/.exec(line.trim()) ?? [];
   return start === undefined ? line : `/start ${start}`;
@@ -187,7 +187,7 @@ async function call(url: string, init?: RequestInit): Promise<unknown> {
   return body;
 }
 
-/** Whole, or not at all: the stack may stop in the middle of it. */
+/** Reads the whole answer or fails: the stack may stop in the middle of it. */
 async function readAnswer(url: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
   const response = await fetch(url, init);
   return { status: response.status, body: await response.json() };

@@ -3,23 +3,23 @@ import { stripVTControlCharacters } from "node:util";
 import { command, Misuse } from "./command";
 
 /**
- * `npm run check -- [NAME…]`: the checks of these names, or all but three. `npm test`: the same and the tests, beside
- * each other, because the tests also wait for chains and processes; its last line is `N passed, N failed`, and a failed
- * check counts as one more failure.
+ * `npm run check -- [NAME…]`: the named checks, or all but three. `npm test`: the same and the tests, concurrently,
+ * because the tests also wait for chains and processes. Its last line is `N passed, N failed`; a failed check counts as
+ * one more failure.
  */
 
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ["oxfmt", "--check"],
   codegen: ["node", "scripts/codegen.mjs", "--check"],
-  // Types, too.
+  // Includes the types.
   lint: ["oxlint"],
   platform: ["oxlint", "-c", ".oxlintrc.platform.json", "convex"],
   unused: ["knip", "--no-progress", "--treat-config-hints-as-errors"],
   deploy: ["tsx", "scripts/deploy.ts"],
-  // As a deployment checks them, which lint does in another order.
+  // The types as a deployment checks them, in another order than the linter's.
   types: ["tsc", "--noEmit", "--project", "convex"],
   contracts: ["tsx", "scripts/chain/build.ts", "--check"],
-  // Needs Convex's own runtime, which is no part of this repository.
+  // Needs Convex's own runtime, which is not part of this repository.
   runtime: [
     "node",
     "--experimental-vm-modules",
@@ -30,7 +30,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Slow, or held by a test as well: only by name. */
+/** Run only by name: they are slow, or a test covers them. */
 const ASIDE = ["types", "contracts", "runtime"];
 
 const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
@@ -73,7 +73,7 @@ process.exit();
 function run(line: readonly string[], shows: boolean): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn("npx", ["--no-install", ...line], {
-      // The type-aware linter is a Go program: a third of its time is collecting what it need not collect.
+      // The type-aware linter is a Go program, which spends a third of its time on avoidable garbage collection.
       env: { ...process.env, GOGC: "400" },
       stdio: ["ignore", "pipe", "pipe"],
     });

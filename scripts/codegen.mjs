@@ -1,6 +1,6 @@
 /**
- * Writes what changes in `convex/_generated` without a deployment: `npm run codegen`, or with `--check` fails when a file
- * would change. The rest of these files is the Convex CLI's, which writes the same lines when it has a deployment to ask.
+ * Writes the parts of `convex/_generated` that change without a deployment: `npm run codegen`. With `--check` it fails
+ * if a file would change. The Convex CLI writes the same lines when it is connected to a deployment.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ if (process.argv.includes("--help") || unknown.length > 0) {
 
 const convex = fileURLToPath(new URL("../convex", import.meta.url));
 
-/** Modules with functions or without, as the CLI takes them. The API's document is build output, and always one. */
+/** All modules, with functions or without, as the CLI lists them. The API document is build output, and always listed. */
 const modules = [
   ...new Set([
     "pages/reference/bytes.ts",

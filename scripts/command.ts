@@ -1,18 +1,18 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
-/** How commands begin, and how those end that cannot do what was asked. */
+/** The common start of all commands, and their exit after a failure. */
 
 type Flags = NonNullable<ParseArgsConfig["options"]>;
-/** What a command was called with: its options, and its other arguments. */
+/** A command's options, and its other arguments. */
 type Given<F extends Flags> = ReturnType<
   typeof parseArgs<{ args: string[]; options: F; allowPositionals: true }>
 >;
 
 /**
- * Runs a command: with `--help` it only shows how it is used. Sets the process's exit code.
- * @param about.most How many arguments besides options it takes; none by default.
+ * Runs a command: with `--help` it only prints the usage. Sets the process's exit code.
+ * @param about.most The most arguments besides options; none by default.
  * @param about.failure The exit code of a failure.
- * @param run Returns the exit code, if that is not 0.
+ * @param run Returns the exit code, unless it is 0.
  */
 export async function command<const F extends Flags>(
   about: {
@@ -37,15 +37,15 @@ export async function command<const F extends Flags>(
   }
 }
 
-/** What only whoever runs a command can mend: the message says how, and no trace is shown. */
+/** A failure that the operator can fix: the message says how, and no stack trace is shown. */
 export class OperatorError extends Error {}
 
-/** A command was not called as it can be; the message is a sentence without its full stop, for whoever called it. */
+/** A wrong call of a command; the message is a sentence without its full stop. */
 export class Misuse extends Error {}
 
 /**
- * Tells why a command ends: one line where it was called wrongly, the message of what is its operator's to mend, else
- * the error as it is. @returns The exit code, 2 where it was called wrongly.
+ * Reports a command's failure: one line for a wrong call, the message of an `OperatorError`, otherwise the whole error.
+ * @returns The exit code, 2 for a wrong call.
  */
 function reportFailure(error: unknown): 1 | 2 {
   const wrong = misuse(error);
@@ -55,13 +55,13 @@ function reportFailure(error: unknown): 1 | 2 {
   return wrong === null ? 1 : 2;
 }
 
-/** The failure of every `fetch` that reaches nobody. */
+/** The failure of every `fetch` to an unreachable server. */
 const UNREACHED =
   "Nothing answers at the address that was asked: is the stack running (npm start), or the address another one?";
 
 /**
- * What is wrong with a command's arguments; `null` for any other failure. Node adds advice on arguments that begin with a
- * dash, of which there are none here.
+ * The problem with a command's arguments; `null` for any other failure. Node's advice on arguments that begin with a
+ * dash is dropped, because there are none here.
  */
 function misuse(error: unknown): string | null {
   if (error instanceof Misuse) return error.message;

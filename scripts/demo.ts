@@ -6,22 +6,22 @@ import { startStack, type Stack } from "./stack/stack";
 import { bold, dim, framedCard, nextStep } from "./terminal";
 
 /**
- * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
- * Shows the shift's progress, then the cards as the messenger got them.
+ * `npm run demo`: a whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
+ * Shows the shift's progress, then the cards that the messenger received.
  */
 
-/** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
+/** 8 hours in 40 seconds, plus the answer times of the stand-ins. */
 const SPEED = 720;
 const SHIFT_MINUTES = 480;
 const USER = "demo-user-4f8Kq2Zt7Xw9";
-/** A bot of the user's own, so that the cards come as its user would get them. */
+/** A bot of the user's own, which sends the cards. */
 const OWN_BOT = {
   userId: USER,
   messengerBotToken: "654321:AAdemoDemoDemoDemoDemoDemoDemoDemoD",
   messengerChatId: "1001",
 };
 const TOKEN = "SOL";
-/** A shift of which nothing has come for so long has failed, however slow the machine. */
+/** A shift without progress for this long has failed, even on a slow machine. */
 const GIVE_UP_MS = 60_000;
 
 const statusShape = z.object({

@@ -8,18 +8,18 @@ import { pushedModules, root, type PushedModule } from "./push";
 import { findMissingGlobals } from "./runtime/globals";
 
 /**
- * `npm run check -- deploy`: what `npx convex deploy` would push, made by Convex's own CLI, evaluated module by module with
- * the globals of Convex's default runtime, and weighed: the platform evaluates a function's whole module graph at every
- * call.
+ * `npm run check -- deploy`: the bundle of `npx convex deploy`, built by Convex's own CLI. Each module is evaluated
+ * with the globals of Convex's default runtime, and measured, because Convex evaluates a function's whole module graph
+ * at every call.
  */
 
 const USAGE = `Usage: npm run check -- deploy
 
 Bundles the application as a deployment would, and says what would fail.`;
 
-/** In bytes, of one module that registers queries or mutations, with all its imports. */
+/** In bytes, for one module that registers queries or mutations, with all its imports. */
 const TRANSACTION_BUDGET = 800_000;
-/** Of the whole push. */
+/** For the whole bundle. */
 const PUSH_BUDGET = 8_000_000;
 
 await command({ usage: USAGE, flags: {} }, async () => {
@@ -53,7 +53,7 @@ await command({ usage: USAGE, flags: {} }, async () => {
   return faults.length === 0 ? 0 : 1;
 });
 
-/** Why modules fail when they are loaded, in a context with the web's globals and none of Node's. */
+/** The reasons why modules fail to load in a context with the web's globals and none of Node's. */
 async function evaluationFaults(modules: readonly PushedModule[]): Promise<string[]> {
   const byPath = new Map(modules.map(({ path: name, source }) => [name, source]));
   const entries = modules.filter(
@@ -100,7 +100,7 @@ async function evaluationFaults(modules: readonly PushedModule[]): Promise<strin
 }
 
 /**
- * Of each module with queries or mutations: what it evaluates, with all that it imports, and which of those could load
+ * For each module with queries or mutations: its evaluated bytes with all imports, and the imports that could load
  * something later.
  */
 async function transactionsOf(): Promise<{ file: string; bytes: number; later: string[] }[]> {
@@ -144,7 +144,7 @@ async function transactionsOf(): Promise<{ file: string; bytes: number; later: s
   return weights;
 }
 
-/** The sources that are evaluated with one. */
+/** The sources that are evaluated together with one. */
 function reached(from: string, inputs: Metafile["inputs"], seen = new Set<string>()): Set<string> {
   if (seen.has(from)) return seen;
   seen.add(from);
@@ -153,7 +153,7 @@ function reached(from: string, inputs: Metafile["inputs"], seen = new Set<string
   return seen;
 }
 
-/** Whether an `import()` stands outside the functions that take an action's context, which no transaction can give. */
+/** Whether an `import()` is outside the functions with an action's context, where a transaction could reach it. */
 function loadsInTransactions(text: string): boolean {
   const isOfAction = (node: ts.Node) =>
     ts.isFunctionLike(node) &&

@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 
-/** What `npx convex deploy` would push, made by Convex's own CLI. */
+/** The bundle of `npx convex deploy`, built by Convex's own CLI. */
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -15,7 +15,7 @@ const configShape = z.object({
 });
 export type PushedModule = z.infer<typeof configShape>["modules"][number];
 
-/** The modules that the CLI would push. With this option it stops before it pushes, and calls no address. */
+/** The modules of the bundle. With this option the CLI stops before it pushes, and calls no address. */
 export async function pushedModules(): Promise<PushedModule[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "push-"));
   try {

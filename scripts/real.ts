@@ -1,4 +1,4 @@
-/** Node's own clock and timers, whatever has been installed over them. */
+/** Node's own clock and timers, even while others replace the globals. */
 export const real = {
   Date: globalThis.Date,
   fetch: globalThis.fetch,

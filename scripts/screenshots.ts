@@ -7,8 +7,8 @@ import { command, Misuse, OperatorError } from "./command";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
- * `npx tsx scripts/screenshots.ts URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
- * whether anything is wider than its screen, what axe finds, and pictures of all of it.
+ * `npx tsx scripts/screenshots.ts URL`: views the pages of a running service in the sizes of a phone and a desktop,
+ * light and dark; reports content wider than its screen and axe's findings, and writes screenshots.
  */
 
 const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole]
@@ -36,20 +36,17 @@ const PATHS = [
   "/docs",
 ];
 
-/** The page of an error belongs to them. */
+/** The error page is one of the pages. */
 const getExpectedStatus = (path: string): number => (path === "/nowhere" ? 404 : 200);
 
-/**
- * Of a page as a browser gets it, which is all that it waits for: no page loads anything else. The service itself compresses
- * the reference, every other page goes out as it is.
- */
+/** The largest page as a browser receives it; no page loads anything else. The service compresses only the reference. */
 const MOST_BYTES = 50_000;
 
 type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean };
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** What is wrong with a page, a line each. */
+/** The problems of a page, one per line. */
 async function listProblems(page: Page): Promise<string[]> {
   const wider = await page.evaluate(
     () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -62,7 +59,7 @@ async function listProblems(page: Page): Promise<string[]> {
   ];
 }
 
-/** @returns How many views there are, and how many are not as they should be. */
+/** @returns The number of views, and of those with problems. */
 async function takeViews(browser: Browser, { url, paths, out, whole }: Options) {
   const views = { all: 0, bad: 0 };
   for (const path of paths) {
@@ -99,7 +96,7 @@ function getViewName(path: string): string {
 
 async function main(options: Options): Promise<void> {
   if (options.out !== undefined) await mkdir(options.out, { recursive: true });
-  // It takes ten times as long to load as all else here: who asks for help does not wait for it.
+  // It takes ten times as long to load as everything else here, and `--help` does not need it.
   const { chromium } = await import("playwright-core");
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",

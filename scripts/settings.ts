@@ -4,7 +4,7 @@ import { mnemonicToAccount } from "viem/accounts";
 import { checkVariable, isVariable } from "../convex/lib/env";
 import { toChecksum } from "../convex/lib/money/base";
 
-/** The operator's settings: the lines of `.env.local`, and what is wrong with them. Messages never hold a value. */
+/** The operator's settings: the lines of `.env.local`, and their problems. Messages never contain a value. */
 
 export type Settings = Readonly<Record<string, string | undefined>>;
 
@@ -20,16 +20,16 @@ const OF_THE_CLI =
   /^(?:CONVEX_(?:DEPLOYMENT|DEPLOY_KEY|URL|SITE_URL|SELF_HOSTED_URL|SELF_HOSTED_ADMIN_KEY)|(?:VITE|NEXT_PUBLIC|REACT_APP|PUBLIC|EXPO_PUBLIC)_CONVEX_.*)$/;
 const OF_THE_STACK = /^(?:(?:API_|PROVIDERS_|CHAIN_)?PORT|LOCAL_STATE_DIR|LOCAL_ENV_FILE)$/;
 
-/** The file with the operator's settings: every command reads the same one. */
+/** The file with the operator's settings, the same for all commands. */
 export function getSettingsFile(): string {
   return process.env.LOCAL_ENV_FILE || ".env.local";
 }
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=/;
 
-/** The variables of a settings file. Other lines are left out: Node would take them for a part of the next name. */
+/** The variables of a settings file. Other lines are dropped: Node would read them as part of the next name. */
 export function parseSettings(text: string): Record<string, string | undefined> {
-  // Some editors begin a file with a byte order mark, which would become a part of the first name.
+  // Some editors write a byte order mark, which would become part of the first name.
   const lines = text
     .replace(/^\uFEFF/, "")
     .split(/\r?\n/)
@@ -37,7 +37,7 @@ export function parseSettings(text: string): Record<string, string | undefined> 
   return parseEnv(lines.join("\n"));
 }
 
-/** Values as lines of a settings file. None has a line break; one with a quote is put into the other kind. */
+/** Values as lines of a settings file. None has a line break; one with a quote is quoted by the other kind. */
 export function formatSettings(values: Settings): string {
   return Object.entries(values)
     .map(([name, value = ""]) => `${name}=${value.includes('"') ? `'${value}'` : `"${value}"`}\n`)
@@ -58,7 +58,7 @@ export function listUnknownNames(file: Settings): Problem[] {
   );
 }
 
-/** @param isLocal Whether they are for a chain of this machine, where test keys are right. */
+/** @param isLocal Whether the settings are for a chain on this machine, where test keys are allowed. */
 export function listProblems(settings: Settings, isLocal: boolean): Problem[] {
   const given = Object.entries(settings).flatMap(([name, raw = ""]) =>
     raw.trim() !== "" && isOfTheService(name) ? [{ name, value: raw.trim() }] : [],
@@ -83,14 +83,14 @@ const CALLERS_SECRETS = [
   "SOCIAL_WEBHOOK_SECRET",
   "DEPOSIT_WEBHOOK_SECRET",
 ];
-/** What the operator makes; one key may serve at two providers. */
+/** Secrets that the operator generates; one key may serve at two providers. */
 const SECRETS = [...ENCRYPTION_KEYS, ...ACCOUNTS, ...CALLERS_SECRETS];
 
 /** A random key of 256 bits is estimated at more than 200. */
 const LEAST_KEY_BITS = 128;
 const LEAST_SECRET_BITS = 60;
 
-/** About how many bits a text has at most: its different triples, each of one more of its characters. */
+/** An upper estimate of a text's entropy in bits: its different triples, each counted as one more of its characters. */
 function guessBits(text: string): number {
   const triples = new Set(Array.from(text, (_, at) => text.slice(at, at + 3)));
   return triples.size * Math.log2(Math.max(1, new Set(text).size));
@@ -100,7 +100,7 @@ function guessBits(text: string): number {
 const PLACEHOLDER =
   /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;
 
-/** What is wrong with one value; `null` if nothing is. */
+/** The problem with one value; `null` if there is none. */
 export function findComplaint(name: string, value: string, isLocal = false): string | null {
   if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
   const form = isVariable(name) ? checkVariable(name, value) : null;

@@ -21,8 +21,8 @@ import {
 import { bold, dim, green, red } from "./terminal";
 
 /**
- * `npm run setup`: asks for the keys of the providers and the bot, tries each as it is typed, makes the secrets, and
- * writes `.env.local`. `-- --check` only looks at what is there.
+ * `npm run setup`: asks for the keys of the providers and the bot, tests each as it is typed, generates the secrets,
+ * and writes `.env.local`. `-- --check` only checks the existing file.
  */
 
 const FILE = getSettingsFile();
@@ -36,11 +36,11 @@ Environment: LOCAL_ENV_FILE (.env.local)`;
 type Asked = {
   name: string;
   vendor: string;
-  /** Where a key is made, what of it is free, and what a day costs at the default budget. */
+  /** Where to get a key, its free allowance, and the cost of a day at the default budget. */
   about: string;
-  /** What does not work without it. */
+  /** The features that do not work without it. */
   without: string;
-  /** Tries the value; the sentence says what it found. @throws OperatorError or AppError with the reason. */
+  /** Tests the value; the returned sentence is the result. @throws OperatorError or AppError with the reason. */
   works: (value: string) => Promise<string>;
 };
 
@@ -115,7 +115,7 @@ const ASKED: readonly Asked[] = [
   },
 ];
 
-/** Made once, and kept. */
+/** Generated once, and kept. */
 const MADE = ["WALLET_ENCRYPTION_KEY", "MESSENGER_WEBHOOK_SECRET", "MESSENGER_CONNECT_SECRET"];
 
 const about = { usage: USAGE, flags: { check: { type: "boolean", default: false } } } as const;
@@ -143,7 +143,7 @@ async function askValue(text: string): Promise<number> {
     const value = await askUntilItWorks(one, settings[one.name] ?? "", async (prompt) => {
       process.stdout.write(prompt);
       const next = await lines.next();
-      // Ctrl-C, or the end of what is typed.
+      // Ctrl-C, or the end of the input.
       if (next.done === true)
         throw new OperatorError(`\nEnded before the last question: ${FILE} is as it was.`);
       return next.value.trim();
@@ -172,7 +172,7 @@ Next (for a development deployment: all without --prod, and npx convex dev --onc
   return code;
 }
 
-/** A value that works, or that its operator insists on; "" for none. */
+/** A value that works, or that the operator insists on; "" for none. */
 async function askUntilItWorks(
   { name, works }: Asked,
   kept: string,
@@ -205,7 +205,7 @@ function explain(error: unknown): string {
   return said ?? "it was not reached: check the network, and the address if it is yours";
 }
 
-/** The file with these values in place of its own lines of their names. */
+/** The file with these values in place of its own lines for their names. */
 function withValues(text: string, values: Settings): string {
   const kept = text.split("\n").filter((line) => !Object.hasOwn(values, line.split("=")[0]?.trim() ?? ""));
   const end = kept.join("\n").trimEnd();

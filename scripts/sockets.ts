@@ -3,7 +3,7 @@ import { getRequestListener } from "@hono/node-server";
 import { OperatorError } from "./command";
 import { real } from "./real";
 
-/** What the stack serves on this machine, and how it asks itself. */
+/** The stack's servers on this machine, and its requests to them. */
 
 export type Handler = (request: Request, from: IncomingMessage) => Promise<Response>;
 export type Listener = { url: string; close: () => Promise<void> };
@@ -12,12 +12,12 @@ export type Listener = { url: string; close: () => Promise<void> };
 export const portInUseError = (port: number, variable: string): OperatorError =>
   new OperatorError(`Port ${port} is in use: stop what is using it, or set ${variable} to another port.`);
 
-/** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
+/** The connection fails instead of an answer; `fetch` reports this as a TypeError. */
 export class ConnectionLost extends TypeError {}
 
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
-/** How long open requests get to end when the server closes. */
+/** The time for open requests to end when the server closes. */
 const GRACE_MS = 1_000;
 
 /**
@@ -65,7 +65,10 @@ export async function listen(port: number, variable: string, handle: Handler): P
   };
 }
 
-/** Who sent a request, as Convex's backend takes it: the first entry of `X-Forwarded-For`, whatever it is, else the connection's other end. */
+/**
+ * The sender's address as Convex's backend reads it: the first entry of `X-Forwarded-For`, unchecked, else the
+ * connection's peer.
+ */
 export function getSenderAddress({ headers }: Request, { socket }: IncomingMessage): string | null {
   return headers.get("x-forwarded-for")?.split(",", 1).join("").trim() ?? socket.remoteAddress ?? null;
 }
@@ -74,9 +77,9 @@ const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const isLocal = (url: string) => LOCAL.has(URL.parse(url)?.hostname ?? "");
 
 /**
- * Why a request is not from this machine's own pages and programs; `null` when it is. Ports of this machine answer
- * whatever its browser sends. Who comes from a stranger's page names it in `Origin`, or, with a name of its own that leads
- * here, in `Host`.
+ * Why a request is not from this machine's own pages and programs; `null` if it is. A local port answers whatever the
+ * machine's browser sends; a foreign page is named in `Origin`, or, if its own name resolves to this machine, in
+ * `Host`.
  */
 export function findForeignOrigin({ headers }: Request): string | null {
   const [host, origin] = [headers.get("host"), headers.get("origin")];
@@ -87,9 +90,9 @@ export function findForeignOrigin({ headers }: Request): string | null {
 const agent = new Agent({ keepAlive: true });
 
 /**
- * `fetch` to a server on this machine, over `node:http`. Node's own `fetch` keeps its deadlines by the global timers:
- * whoever replaces those to hasten or to stop the application would hasten or stop its connections too. Redirects are
- * not followed.
+ * `fetch` to a server on this machine, over `node:http`. Node's own `fetch` uses the global timers for its deadlines,
+ * so replacing those to accelerate or stop the application would affect its connections too. Redirects are not
+ * followed.
  */
 export async function fetchFromLoopback(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const { url, method, headers, body, ...asked } = plain(input, init) ?? (await asRequest(input, init));
@@ -122,11 +125,11 @@ type Asked = {
   method: string;
   headers: Headers;
   body: string | Buffer | undefined;
-  /** Has to be held until the end: a request's signal hears of nothing once nobody holds the request. */
+  /** Must be referenced until the end: the signal of a garbage-collected request never fires. */
   signalOf: () => AbortSignal | null;
 };
 
-/** What is asked in an address and a text, as most is, needs no `Request`, which costs more than the rest; else `null`. */
+/** The request for an address and a text, the usual case, without a `Request` object, which is slow; otherwise `null`. */
 function plain(input: RequestInfo | URL, init: RequestInit = {}): Asked | null {
   const { method = "GET", body, signal = null } = init;
   if (input instanceof Request || (typeof body !== "string" && body !== undefined && body !== null))

@@ -1,6 +1,6 @@
-/** What the scripts show a person in a terminal. */
+/** The terminal output of the scripts. */
 
-/** Colour is for a terminal, and not for whoever says otherwise (no-color.org). */
+/** Colour only on a terminal, and only if the user allows it (no-color.org). */
 const isTerminal = process.stdout.isTTY && !process.env.NO_COLOR;
 
 export const bold = (text: string) => (isTerminal ? `\u001b[1m${text}\u001b[0m` : text);
@@ -8,10 +8,10 @@ export const dim = (text: string) => (isTerminal ? `\u001b[2m${text}\u001b[0m` :
 export const green = (text: string) => (isTerminal ? `\u001b[32m${text}\u001b[0m` : text);
 export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` : text);
 
-/** What to do next, as the last line of a command's output. */
+/** The next step, as the last line of a command's output. */
 export const nextStep = (text: string) => dim(`\nNext: ${text}`);
 
-/** A messenger card (HTML with bold words and links) behind a bar. Addresses stand behind their words. */
+/** A messenger card (HTML with bold text and links) with a bar on its left. Addresses follow their link texts. */
 export function framedCard(html: string): string {
   const addressed = html
     .replace(/<a href="[^"]*">(\[[^<]*\])<\/a>/g, "$1")

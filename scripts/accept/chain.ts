@@ -45,7 +45,7 @@ export function createChain(world: World) {
       chain.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [of] }),
     etherOf: (of: Address) => chain.getBalance({ address: of }),
     isMined: async (hash: string) => (await world.rpc("eth_getTransactionReceipt", [hash])) !== null,
-    /** An account of its own with money. */
+    /** A new account with money. */
     someone: async (usdc: bigint, ether = ETHER / 100n) => {
       const account = privateKeyToAccount(generatePrivateKey());
       await sendEther(account.address, ether);

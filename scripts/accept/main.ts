@@ -13,7 +13,7 @@ import type { Need, World } from "./world";
 
 /**
  * `npm run accept [-- URL]`: checks the contract row by row against the local stack or any deployment, as a client that
- * has read nothing else. It imports nothing of the service.
+ * knows nothing else. It imports nothing of the service.
  */
 
 const USAGE = `Usage: npm run accept [-- URL] [options]
@@ -84,7 +84,7 @@ function worldAt(url: string | null, { user, proxy }: { user: string; proxy: str
     ...local("chain"),
     ...local("people"),
   };
-  // The stack keeps its people: each run has its own.
+  // The stack keeps its users, so each run has its own.
   const run = crypto.randomUUID();
   const absent = (): never => {
     throw new Skipped("needs what is not here");

@@ -1,8 +1,8 @@
-/** A row of the contract: its sentence, and how a client that has read nothing else checks it. */
+/** A row of the contract: its sentence, and its check by a client that knows nothing else. */
 
 import type { Need, World } from "./world";
 
-/** Why a row was not checked, for the reader of the report. */
+/** The reason why a row was not checked, for the report. */
 export class Skipped extends Error {}
 
 /** The difference between an answer and the contract. */

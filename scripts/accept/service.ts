@@ -5,12 +5,12 @@ import type { Answer, Service } from "./world";
 /** The service as a plain HTTP client sees it. */
 
 const TIMEOUT_MS = 60_000;
-/** Longer texts are cut in the report. */
+/** The report cuts longer texts. */
 const SHOWN = 160;
 
 const errorShape = z.looseObject({ error: z.string().min(1) });
 
-/** One HTTP exchange, however it is made. */
+/** One HTTP exchange, over any transport. */
 export type Exchange = (method: string, path: string, init: RequestInit) => Promise<Got>;
 export type Got = { status: number; headers: Headers; text: string };
 
@@ -63,7 +63,7 @@ function readAnswer({ status, headers, text }: Got): Answer {
   const error: Answer["error"] = (...statuses) => {
     require(statuses.includes(status), `Status ${status}, not ${statuses.join(" or ")}: ${cut(text)}`);
     const { error: message, nothingMoved: _, ...more } = as(errorShape, status);
-    // Terms of payment and an order's fate stand beside the words; nothing else does.
+    // Payment terms and an order's status are fields beside the error; no other failure has any.
     if (![402, 403, 409].includes(status))
       require(Object.keys(more).length === 0, `Beside the error stands ${Object.keys(more).join(", ")}`);
     return message;

@@ -28,26 +28,26 @@ type Person = {
 type Awaitable<T> = T | Promise<T>;
 
 export type World = Service & {
-  /** Why a row that needs it cannot be checked here. */
+  /** The reason why rows with this need cannot be checked here. */
   lacks: Partial<Record<Need, string>>;
-  /** The client's name: the shortest that anybody would choose. */
+  /** The client's name, as short as the contract allows. */
   user: string;
   /** An unused userId. */
   fresh: () => string;
   /** The requests to a provider since the world began, oldest first. */
   sent: (provider: string) => Awaitable<SentRequest[]>;
   cards: () => Awaitable<SentMessage[]>;
-  /** Makes a stand-in fail; `clear` ends that. */
+  /** Makes a stand-in fail, or clears its faults. */
   control: (message: Record<string, unknown>) => Promise<void>;
   rpc: (method: string, params: readonly unknown[]) => Promise<unknown>;
   /** The key of an account with ether and dollars. */
   payerKey: () => Hex;
-  /** Lets the service's time pass. */
+  /** Advances the service's time. */
   advance: (ms: number) => Promise<void>;
-  /** Lets it pass while nothing starts by itself, as in an outage: hours of it cost next to nothing. */
+  /** Advances the time while no job starts, as in an outage: hours of it are cheap. */
   outage: (ms: number) => Promise<void>;
   now: () => Awaitable<number>;
-  /** Lets the service work on for a moment. */
+  /** Lets running work continue for a moment. */
   rest: () => Promise<void>;
   /** The service as another network address reaches it. */
   from: (ip: string) => Service;
@@ -55,9 +55,9 @@ export type World = Service & {
   as: (subject: string) => Awaitable<Person>;
   /** Sets the service's variables; `null` leaves one out. */
   configure: (variables: Record<string, string | null>) => Awaitable<void>;
-  /** From this minute on the market stands at these prices. */
+  /** From this minute on the market has these prices. */
   setPrices: (prices: Record<string, number>) => Awaitable<void>;
-  /** The built proxy, and the address that it is to call. */
+  /** The built proxy, and the address of its service. */
   proxy: () => Awaitable<{ file: string; serviceUrl: string }>;
 };
 

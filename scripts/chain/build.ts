@@ -5,8 +5,9 @@ import path from "node:path";
 import * as z from "zod";
 
 /**
- * Compiles the local chain's contracts, which takes most of a minute, and writes the code that deploys each. With `--check` it writes nothing, and fails if the committed code differs. To be run as a separate
- * process, because the compiler leaves handlers behind.
+ * Compiles the local chain's contracts, which takes most of a minute, and writes their deployment code. With `--check`
+ * it writes nothing, and fails if the committed code differs. Run it as a separate process, because the compiler leaves
+ * handlers behind.
  */
 
 const SETTINGS = {
@@ -28,7 +29,7 @@ const outputShape = z.object({
   ),
 });
 
-/** @returns The code of each contract that has the name of its file, as it is committed. */
+/** @returns The deployment code of each contract named like its file. */
 async function compile(folder: string): Promise<Map<string, string>> {
   const directory = path.join(folder, "contracts");
   const names = (await readdir(directory)).filter((name) => name.endsWith(".sol")).sort();

@@ -54,14 +54,14 @@ export type ChainOptions = {
   clock: () => number;
   /** How many times faster than real time the clock runs. */
   speed: number;
-  /** Where the chain is kept across restarts, or `null` to keep nothing. */
+  /** The file that keeps the chain across restarts, or `null` to keep nothing. */
   stateFile: string | null;
   /** In USD, at this moment. */
   prices: () => Prices;
   log: (message: string) => void;
 };
 
-/** Of the node's accounts: 0 is the developer's, 1 the platform wallet, 2 the payment relayer, 3 the stack's own, 4 the anchor's. */
+/** The node's accounts: 0 is the developer's, 1 the platform wallet, 2 the payment relayer, 3 the stack's own, 4 the anchor's. */
 const DEVELOPER = 0;
 const FAUCET = 3;
 
@@ -70,7 +70,7 @@ const DEVELOPERS_UNITS = "1000000";
 /** The pool's reserves. It holds no ether: that comes from unwrapping. */
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
-/** The node calls a block safe when so many have come after it. */
+/** The node reports a block as safe after this many more blocks. */
 const SAFE_AFTER = 32;
 /** The blocks after the gifts are not dated ahead of the clock. */
 const SECONDS_BETWEEN = 0;
@@ -128,9 +128,9 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   const gift = (to: Address, units: string) => buildGifts(to, tokenAmounts(units));
   const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
-  // Up since yesterday, or every client would wait out the grace period of a recovered sequencer.
+  // Up since yesterday, so that no client waits for the grace period of a recovered sequencer.
   await rpc.batch([feedWrite("SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY })]);
-  // A follower of the chain begins at its safe block, behind these gifts, which are no movements of a market.
+  // Followers of the chain start at its safe block, after these gifts, which are no market movements.
   await mine();
   await rpc.call("anvil_mine", [toHex(SAFE_AFTER), toHex(SECONDS_BETWEEN)]);
 }

@@ -13,7 +13,7 @@ import { hexShape, type Rpc } from "./node";
 
 type TurnQueue = <Value>(work: () => Promise<Value>) => Promise<Value>;
 
-/** Works that are done one after another, whatever becomes of each. */
+/** A queue of tasks, run one after another whether or not they fail. */
 export function createTurns(): TurnQueue {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -24,9 +24,9 @@ export function createTurns(): TurnQueue {
 }
 
 type Loop = {
-  /** Does work when the works before it have ended. */
+  /** Runs a task after the tasks before it. */
   inTurn: TurnQueue;
-  /** After this resolves, no work of the loop's turns is done. */
+  /** After this resolves, no task of the loop is running. */
   pause: () => Promise<void>;
   resume: () => void;
   paused: () => boolean;
@@ -88,7 +88,7 @@ function startLoop(name: string, retryMs: number, log: Log, turn: () => Promise<
 }
 
 export type Miner = Omit<Loop, "inTurn"> & {
-  /** Mines one block now, even when paused; while it is, sent transactions stay pending. */
+  /** Mines one block now, even when paused; transactions sent meanwhile stay pending. */
   mine(): Promise<void>;
   /** Runs the miner's next turn at once: mines a block if a transaction is pending, unless paused. */
   look(): Promise<void>;
@@ -96,11 +96,11 @@ export type Miner = Omit<Loop, "inTurn"> & {
 
 const BUSY_MS = 15;
 const IDLE_MS = 150;
-/** How long after a block the miner checks often. */
+/** How long after a block the miner checks frequently. */
 const BUSY_FOR_MS = 1_000;
 /** Calls see the time of the head, so an idle chain needs a block now and then. In seconds of real time. */
 const HEARTBEAT_SECONDS = 60;
-/** After so many checks without a change, queued transactions are stuck. */
+/** After this many checks without a change, queued transactions are stuck. */
 const STUCK_AFTER = 4;
 
 const headShape = z.object({ timestamp: hexShape });
@@ -143,7 +143,7 @@ export function startMiner({ rpc, clock, speed, log }: Pace): Miner {
 
   // One after another: a block must not be older than the one before it.
   const loop: Loop = startLoop("miner", IDLE_MS, log, async () => {
-    // In turn, but not within the loop's own start.
+    // In the queue, but not during the loop's own start.
     await Promise.resolve();
     await loop.inTurn(() => poll(loop.paused()));
     // In fast time an idle wait is long.
@@ -163,7 +163,7 @@ export async function mineBlock(rpc: Rpc, clock: () => number): Promise<number> 
   return timestamp;
 }
 
-/** Of the last block, in seconds. */
+/** The time of the last block, in seconds. */
 async function timeOfHead(rpc: Rpc): Promise<number> {
   return Number(headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false])).timestamp);
 }

@@ -8,13 +8,13 @@ import { OperatorError } from "../command";
 import { fetchFromLoopback, portInUseError } from "../sockets";
 import { CHAIN_ID } from "./addresses";
 
-/** The process of the EVM node, and JSON-RPC to it: in real time, whatever the application's clock shows. */
+/** The process of the EVM node, and JSON-RPC to it, in real time whatever the application's clock shows. */
 
 export type Anvil = {
   url: string;
   /** The id of the process group that ends with the node. */
   pid: number;
-  /** Resolves with a message when the node has ended, for whatever reason. */
+  /** Resolves with a message when the node has exited, for any reason. */
   exited: Promise<string>;
   /** Ends the node, which saves its state. */
   stop(): Promise<void>;
@@ -28,8 +28,8 @@ const KEPT_STATES = 50;
 const SAVING_MS = 60_000;
 
 /**
- * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
- * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves. What it saves is for its user alone.
+ * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host dies,
+ * even by SIGKILL, the pipe closes, and the node is stopped and saves. Only its user can read the saved files.
  */
 const GUARD = `
 umask 077

@@ -17,13 +17,13 @@ import { faucetAbi, wethAbi } from "./abis";
 import { FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS, type TokenSymbol } from "./addresses";
 import { hexShape, type Rpc } from "./node";
 
-/** Places the contracts at their real addresses, which no deployment could reach, and sends gifts of the stack's own account. */
+/** Places the contracts at their real addresses, which no deployment could choose, and sends gifts from the stack's own account. */
 
 /** A contract of `contracts/`, as `build.ts` compiles it. */
 type Placement = { contract: string; address: Address; args?: Hex };
 
 const GAS = toHex(20_000_000);
-/** A block's limit has room for all constructors. */
+/** Small enough for all constructors in one block. */
 const CONSTRUCTOR_GAS = toHex(1_000_000);
 
 function placements(faucet: Address): Placement[] {
@@ -61,7 +61,7 @@ async function buildInitCode({ contract, args = "0x" }: Placement): Promise<Hex>
   return concat([artifactShape.parse(JSON.parse(text)).init, args]);
 }
 
-/** Permit2's code as Uniswap publishes it: on another chain than its own it makes its domain separator at each call. */
+/** Permit2's code as Uniswap publishes it: on another chain than its own it computes its domain separator at each call. */
 async function permit2Code(): Promise<Hex> {
   const root = path.dirname(createRequire(import.meta.url).resolve("@uniswap/v4-periphery/package.json"));
   const text = await readFile(path.join(root, "lib/permit2/test/utils/DeployPermit2.sol"), "utf8");
@@ -80,13 +80,13 @@ export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Prom
     rpc.batch(contracts.map(({ address }, index) => ["anvil_setCode", [address, codes[index]]]));
 
   await setCodes(inits);
-  // When it is called rather than deployed, the constructor runs at the right address, and returns the contract's code.
+  // Called instead of deployed, the constructor runs at the right address, and returns the contract's code.
   const runtimes = z
     .array(hexShape)
     .parse(
       await rpc.batch(contracts.map(({ address }) => ["eth_call", [{ to: address, gas: GAS }, "latest"]])),
     );
-  // When a transaction calls it, its storage writes remain as well.
+  // Called by a transaction, it also keeps its storage writes.
   const calls = contracts.map(({ address: to }) => ({ to, gas: CONSTRUCTOR_GAS }));
   await sendAll(rpc, faucet, calls, mine);
   await setCodes(runtimes);

@@ -1,11 +1,11 @@
 /**
- * Rules of the platform that the platform's own plugin lacks, or checks by types, which would take longer than all other
- * rules: these check the syntax. `.oxlintrc.platform.json` lists them beside the plugin's rules and those that keep every
- * regular expression linear in time, because texts come from strangers.
+ * Rules of the platform that its own plugin lacks, or checks by types, which would take longer than all other rules
+ * together: these check the syntax. `.oxlintrc.platform.json` lists them with the plugin's rules and those that keep
+ * every regular expression linear in time, because texts come from anonymous callers.
  */
 
 const SECRET = /secret|signature|hmac|\bmac\b|digest|botToken|password|apiKey|encryptionKey|crc_token/i;
-/** Its presence, its name and its length are no secret, and neither is a sealed one or a constant of the code. */
+/** A secret's presence, name and length are not secret; neither is a sealed secret or a constant in the code. */
 const HARMLESS = /^(?:undefined|null|""|true|false|\d+|[A-Z][A-Z\d_]*)$|\.length$|\.kind$|^typeof |\bsealed/;
 
 const QUERY = "CallExpression[callee.name=/^(query|internalQuery)$/]";
@@ -41,9 +41,9 @@ export default {
         },
       }),
     },
-    // An action that calls an action takes two of the deployment's 64 places: many requests at once would wait for one
-    // another. Scheduled work may, because few of it run at once, and so may the sending of cards: an action of its own
-    // draws each picture.
+    // An action that calls an action takes two of the deployment's 64 places: under load, requests would wait for each
+    // other. Scheduled work may do it, because few pieces run concurrently, and so may the sending of cards: an action
+    // of its own draws each picture.
     "action-in-action": forbidding(
       "Call a plain function, loaded by `await import(...)` where it is heavy.",
       ["MemberExpression[property.name='runAction']"],

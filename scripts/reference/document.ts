@@ -47,7 +47,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
   };
 }
 
-/** Fields that every answer to a `userId` may have in addition. */
+/** Fields that may be added to any answer to a `userId`. */
 function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
   return { ...answer, properties: { ...answer.properties, ...NOTICE_FIELDS } };
@@ -208,7 +208,7 @@ function buildUnchangedAnswer(one: MountedEndpoint): Record<string, Answer> {
   return { "304": { description: one.unchanged, headers: answerHeaders(one.answerHeaders), content: {} } };
 }
 
-/** The failures of any endpoint, those that its limit and keys imply, and its own; by status. */
+/** The common failures, those implied by its limit and keys, and its own; by status. */
 function listFailures(one: MountedEndpoint): Record<string, Answer> {
   const reasons: [ErrorCode, string | DocumentedFailure][] = [
     [
@@ -269,7 +269,7 @@ function withError(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Two reasons for one status are described together; the later one's body is more specific. */
+/** Two reasons with one status share a description; the later one's body is more specific. */
 function mergeReasons(earlier: Answer | undefined, later: Answer): Answer {
   if (earlier === undefined) return later;
   return {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "./jsonSchema";
 
-/** JSON Schemas as tables of fields, for readers. */
+/** JSON Schemas as tables of fields. */
 
 type Field = { name: string; type: string; required: boolean; description: string };
 
@@ -9,7 +9,7 @@ export function Prose({ text }: { text: string }) {
   return <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>;
 }
 
-/** A table for an object, or one for each of its possible forms; nothing if there are no fields. */
+/** A table for an object, or one for each of its variants; nothing if there are no fields. */
 export function FieldTables({ schema, caption }: { schema: JsonSchema; caption: string }) {
   const forms = listForms(schema);
   if (forms.length > 0) {
@@ -88,8 +88,8 @@ function describeType(schema: JsonSchema): string {
 }
 
 /**
- * The forms that a reader should know, without two that are explained elsewhere: that an optional field may be empty,
- * and that a word may be in any case.
+ * The variants that matter to a reader: not that an optional field may be empty, and not that text may be in any case,
+ * both of which are explained elsewhere.
  */
 function variants(schema: JsonSchema): JsonSchema[] {
   const forms = (schema.anyOf ?? []).flatMap((one) => (typeof one === "object" ? [one] : []));
@@ -110,7 +110,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const getWord = (type: string): string => WORDS[type] ?? type;
 
-/** A type in words for those who fill in the field. */
+/** A type in words for the author of a request. */
 function plainType(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.join(", ");
@@ -129,7 +129,7 @@ function plainType(schema: JsonSchema): string {
 
 function describeRange({ minimum, maximum = Infinity }: JsonSchema): string {
   if (minimum === undefined) return "";
-  // Without other bounds, whole numbers have the language's own.
+  // Whole numbers without other bounds have the language's own.
   const isBounded = maximum < Number.MAX_SAFE_INTEGER;
   if (isBounded) return ` from ${minimum} to ${maximum.toLocaleString("en-US")}`;
   return minimum > Number.MIN_SAFE_INTEGER ? `, ${minimum} or more` : "";

@@ -1,7 +1,7 @@
 import type { MountedEndpoint } from "../../convex/platform/http/endpoint";
 import type { Header, Parameter } from "./types";
 
-/** The headers in the API document: those of requests, and those of every answer. */
+/** The headers in the API document: those of requests, and those common to all answers. */
 
 export function buildHeaders({ headers = {} }: MountedEndpoint): Parameter[] {
   // OpenAPI describes Authorization as a security scheme, and ignores it among the parameters.
@@ -15,7 +15,7 @@ export function buildHeaders({ headers = {} }: MountedEndpoint): Parameter[] {
     }));
 }
 
-/** Of every answer. */
+/** The headers of every answer. */
 const EVERY_ANSWER: Record<string, Header> = {
   "X-Request-Id": {
     description: "This request's id, which its log line has too",

@@ -4,7 +4,7 @@ import { formatDuration } from "../../convex/lib/errors";
 import { LIMITS } from "../../convex/platform/limits/charges";
 import { listKeys } from "../../convex/lib/objects";
 
-/** Writes the table of limits into the document, from the limits themselves. */
+/** Writes the table of limits into the documents, from the limits' own definitions. */
 const PAGE = new URL("../../docs/endpoints.md", import.meta.url);
 const [BEGIN, END] = ["<!-- limits: `npm run codegen` -->\n", "<!-- /limits -->"];
 const HEAD = ["What", "Of one user", "Of one address or network"];
@@ -23,7 +23,7 @@ function limitRows(): string[][] {
   });
 }
 
-/** The table as the document has it. */
+/** The table in the form of the document. */
 function limitsTable(): string {
   const rows = [HEAD, ...limitRows()];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -33,7 +33,7 @@ function limitsTable(): string {
   return [line(head), line([], "-"), ...body.map((row) => line(row))].join("\n");
 }
 
-/** A page with the table in its place. @throws Error if it has no such place. */
+/** A page with the table in its place. @throws Error if it has no place for it. */
 export function withLimits(page: string): string {
   const [before = "", rest = ""] = page.split(BEGIN);
   const [, behind] = rest.split(END);

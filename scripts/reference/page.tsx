@@ -5,8 +5,8 @@ import { FieldTables, Prose } from "./fields";
 import type { Method, OpenApi, Operation } from "./types";
 
 /**
- * The reference as pages for people, made from the API document: one for each subject, with every endpoint in its own fold,
- * and a list of all. They look like the service's other pages.
+ * The reference as pages for people, made from the API document: one for each subject, with a fold for every endpoint,
+ * and a list of all. They have the style of the service's other pages.
  */
 
 const JSON_TYPE = "application/json";

@@ -11,7 +11,7 @@ import { llmsText } from "./llms";
 import { HEADERS } from "../../convex/pages/layout";
 import { pages } from "./page";
 
-/** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
+/** Writes the reference into a module of `convex/`: generating it evaluates every endpoint, which is too much for a request. */
 
 const PROXY = new URL("../../dist/proxy.js", import.meta.url);
 
@@ -25,10 +25,10 @@ export function reference(address: string) {
   return { texts, headers: HEADERS };
 }
 
-/** The content of the module: the texts in pieces, the headers of the pages, and the tag of this version. */
+/** The content of the module: the texts in pieces, the headers of the pages, and the version's tag. */
 export function buildPublication() {
   const written = reference(ADDRESS);
-  // The program for AI clients, once it is built.
+  // The program for AI clients, if it is built.
   const program: { proxy?: string } = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
   const packed = Object.entries({ ...written.texts, ...program }).map(
     ([name, text]) => [name, text.split(ADDRESS).map(packedPiece)] as const,
@@ -44,7 +44,7 @@ export function buildPublication() {
   };
 }
 
-/** A text without the address, in blocks that others can follow. */
+/** A text without the address, in gzip blocks that others can follow. */
 function packedPiece(text: string): Piece {
   const utf8 = Buffer.from(text);
   const bytes = deflateRawSync(utf8, { level: 9, finishFlush: constants.Z_SYNC_FLUSH }).toString("base64");

@@ -9,8 +9,8 @@ import { createOperations } from "./operations";
 import { createStreams, type Streams } from "./streams";
 
 /**
- * Contexts that hold Convex's own runtime and nothing else, in which the modules of a push run as on the platform: each
- * call in a fresh one, which is cut when it has answered.
+ * Contexts with nothing but Convex's own runtime, in which a bundle's modules run as on the platform: each call in a
+ * fresh context, which is closed after its answer.
  */
 
 /** Receives each difference from the platform. */
@@ -28,8 +28,9 @@ export type Context = {
   streams: Streams;
   hasGlobal: (name: string) => boolean;
   /**
-   * Ends the context after its answer: nothing reaches it any more, and a call that is still under way is a fault. Work that
-   * a deadline gives up would be one, too, although a row and a cron resume it: the contract passes no such deadline.
+   * Closes the context after its answer: it is unreachable from then on, and a call that is still running is a fault.
+   * Work given up at a deadline would also be one, although a row and a cron resume it: the contract never exceeds such
+   * a deadline.
    */
   cut: () => void;
 };
@@ -46,7 +47,7 @@ const fetchRequest = z.object({
 const sleeping = z.tuple([z.string(), z.number()]);
 const reading = z.tuple([z.string()]);
 
-/** Outside of any function: the test library has another `fetch` inside. */
+/** Outside of any function, because the test library has another `fetch` inside. */
 const outsideOfAll = AsyncLocalStorage.snapshot();
 
 /** @param script Of `runtimeScript`. */
@@ -61,7 +62,7 @@ export function createContexts(script: string, modules: readonly PushedModule[])
     const operations = createOperations(streams, (level, line) => {
       if (level === "ERROR") console.log(`${what} says ${line}`);
     });
-    /** During the evaluation of modules the platform refuses every call to the outside. */
+    /** While modules are evaluated, the platform refuses every call to the outside. */
     let evaluating = 0;
     let isCut = false;
     let calls = 0;
@@ -81,7 +82,7 @@ export function createContexts(script: string, modules: readonly PushedModule[])
       "stream/readPart": (given) => streams.read(reading.parse(given)[0]),
       fetch: ([given]) => fetchFor(streams, endings, fetchRequest.parse(given)),
     };
-    /** Whether an operation has to end before the answer. Timers and unread bodies do not. */
+    /** Whether an operation has to end before the answer. Timers and unread bodies need not. */
     const isAwaited = (name: string) => name !== "sleep" && name !== "stream/readPart";
     const runOperation = (
       name: string,
@@ -190,7 +191,7 @@ export function createContexts(script: string, modules: readonly PushedModule[])
 
 export type Contexts = ReturnType<typeof createContexts>;
 
-/** A call over the network. A redirect is the runtime's own matter, and so is a signal: aborting ends its stream. */
+/** A call over the network. The runtime itself handles redirects, and signals: aborting ends the stream. */
 async function fetchFor(
   streams: Streams,
   endings: Set<() => void>,

@@ -6,9 +6,9 @@ import path from "node:path";
 import * as z from "zod";
 import { root, type PushedModule } from "../push";
 
-/** The globals that modules use, against those of Convex's own runtime: `npm run check -- runtime` verifies the list. */
+/** The globals used by modules, compared with those of Convex's own runtime: `npm run check -- runtime` verifies the list. */
 
-/** Beside the language's own. */
+/** In addition to the language's own. */
 export const GLOBALS = `
   AbortController AbortSignal AsyncLocalStorage Blob console Convex crypto DOMException Event EventTarget fetch File FormData
   Headers performance process ReadableStream Request Response self TextDecoder TextEncoder TransformStream URL
@@ -17,7 +17,7 @@ export const GLOBALS = `
   .trim()
   .split(/\s+/);
 
-/** The optional globals of packages: the service's own code uses none of them. */
+/** Optional globals of packages; the service's own code uses none of them. */
 const LOOKED_FOR = `
   Buffer Deno DOMMatrix document EdgeRuntime global location navigator onmessage postMessage queueMicrotask WebKitCSSMatrix WebSocket
   window Worker
@@ -29,7 +29,7 @@ const report = z.object({
   diagnostics: z.array(z.object({ message: z.string(), filename: z.string() })),
 });
 
-/** Each global that a module of the service or of the push names and the runtime lacks. */
+/** The globals used by a module of the service or of the bundle that the runtime lacks. */
 export async function findMissingGlobals(modules: readonly PushedModule[]): Promise<string[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "globals-"));
   try {
@@ -58,7 +58,7 @@ async function lintGlobals(folder: string, where: string, names: readonly string
     "bin/oxlint",
   );
   const output = await new Promise<string>((resolve) =>
-    // It ends with 1 when it has found something.
+    // The exit code is 1 if it has found something.
     execFile(
       process.execPath,
       [oxlint, "-c", config, "--format=json", where],

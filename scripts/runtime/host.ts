@@ -75,7 +75,7 @@ export function createHost(contexts: Contexts, fault: Faults, counted: () => voi
         };
         const answer = await router.runRequest(JSON.stringify(request), pathname);
         const { status, headerPairs, streamId: out } = answered.parse(parseJson(answer));
-        // Until all of it is there, the context lives.
+        // The context has to live until the whole body is there.
         const whole = await streams.whole(out);
         const isEmpty = status === 204 || status === 304 || method === "HEAD";
         return new Response(isEmpty ? null : whole, {
@@ -96,7 +96,7 @@ function bridge(calls: Calls, unknown: (name: string) => void): SystemCall {
     const { name: path, functionHandle, args: json, ts } = call.parse(given);
     const args = Object.fromEntries(Object.entries(json).map(([key, value]) => [key, jsonToConvex(value)]));
     const target = path ?? functionHandle ?? "";
-    // As the test library writes it.
+    // The test library's form.
     if (name === "1.0/createFunctionHandle") return toJson(`function://;${target}`);
     const value = (answer: Value | undefined) => JSON.stringify(convexToJson(answer ?? null));
     try {

@@ -1,17 +1,17 @@
 /**
- * The bridge between a context and this process. It runs inside the context, so that every value it passes on is an instance
- * of the context's own classes. Convex's runtime calls it in place of the platform's backend.
+ * The bridge between a context and this process. It runs inside the context, so that every value it passes on is an
+ * instance of the context's own classes. Convex's runtime calls it in place of the platform's backend.
  */
 
-/** This process, as a context sees it. */
+/** This process, from inside a context. */
 export type Outside = {
   op: (name: string, given: readonly unknown[]) => unknown;
-  /** One of the two callbacks gets the answer; neither does once the context is cut. */
+  /** One of the two callbacks gets the answer; neither after the context is closed. */
   asyncOp: (name: string, given: readonly unknown[], done: Done, failed: Failed) => void;
   asyncSyscall: (name: string, json: string, done: Done, failed: Failed) => void;
   /** Reports a difference from the platform. */
   fault: (what: string) => void;
-  /** A program in WebAssembly has been made, with this memory. */
+  /** Called for each WebAssembly instance, with its memory. */
   grown: (memory: WebAssembly.Memory) => void;
 };
 type Done = (value: unknown) => void;
@@ -46,7 +46,7 @@ export function enter(outside: Outside, setup: (global: object) => void): void {
       }
     },
     asyncOp: (name, ...given) => callOutside((done, failed) => outside.asyncOp(name, given, done, failed)),
-    // Only transactions have them.
+    // Available in transactions only.
     syscall: (name) => {
       outside.fault(`an action makes the system call ${name}`);
       throw new Error(name);

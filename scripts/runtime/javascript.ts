@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { OperatorError } from "../command";
 
-/** Convex's own JavaScript, which its backend puts under every function: no part of this project, and read where it is. */
+/**
+ * Convex's own JavaScript, which its backend runs under every function. It is not part of this project, and is read
+ * from a checkout of it.
+ */
 
 /** The commit of get-convex/convex-backend whose operations this check knows. */
 const COMMIT = "94a42c3";
@@ -20,7 +23,7 @@ export function runtimeFolder(): string {
   );
 }
 
-/** A script whose value is a function that puts the runtime on the globals of its context. */
+/** A script that evaluates to a function that installs the runtime as the globals of its context. */
 export async function runtimeScript(folder: string): Promise<string> {
   const { outputFiles } = await build({
     stdin: {
@@ -43,7 +46,7 @@ export const begin = (outside) => enter(outside, setup);`,
           bundler.onLoad({ filter: /./, namespace: "calls" }, () => ({
             contents: "export const performOp = (...given) => Convex.op(...given);",
           }));
-          // Its packages are this project's: a checkout has none.
+          // A checkout has no packages, so use this project's.
           bundler.onResolve({ filter: /^[^./]/ }, ({ path: name, kind, pluginData }) =>
             pluginData === here ? null : bundler.resolve(name, { resolveDir: here, kind, pluginData: here }),
           );

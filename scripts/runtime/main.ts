@@ -10,8 +10,8 @@ import { createHost } from "./host";
 import { runtimeFolder, runtimeScript } from "./javascript";
 
 /**
- * `npm run check -- runtime`: the contract on Convex's own runtime. The push is made by Convex's CLI; every HTTP action and
- * every action of a local stack runs in it, in a context of its own that is cut when it has answered. Queries and
+ * `npm run check -- runtime`: the contract on Convex's own runtime. Convex's CLI builds the bundle; every HTTP action
+ * and every action of a local stack runs in it, in a context of its own that is closed after its answer. Queries and
  * mutations run on Convex's test library, as everywhere here.
  */
 
@@ -55,7 +55,7 @@ function refuseCall(name: string): Promise<never> {
   return Promise.reject(new Error(name));
 }
 
-/** Loads each module alone, like a push, and also the modules that functions load later. */
+/** Loads each module alone, as a push does, and also the modules that functions load later. */
 async function loadAll(contexts: Contexts, modules: readonly PushedModule[], fault: Faults): Promise<void> {
   for (const { path: file } of modules) {
     if (file.startsWith("_deps/") || file.includes("_generated/")) continue;
@@ -87,7 +87,7 @@ function accept({ siteUrl, apiUrl, providersUrl, chain }: Stack): Promise<number
   });
 }
 
-/** Orders an alert from the bot, whose card has a picture. */
+/** Creates an alert through the bot; its card has a picture. */
 async function orderPicture({ providersUrl, standins }: Stack): Promise<Photo | null> {
   const said = { chatId: 7_001, text: "/alert BTC above 9000000" };
   await fetch(`${providersUrl}/_control/messenger/say`, { method: "POST", body: JSON.stringify(said) });

@@ -3,8 +3,8 @@ import * as z from "zod";
 import type { Streams } from "./streams";
 
 /**
- * The backend's operations, in Node: the calls of Convex's runtime to its Rust, as far as this service causes them. Values
- * from a context are parsed, because another shape is a mistake of the runtime's caller.
+ * The backend's operations, in Node: the calls of Convex's runtime to its Rust, as far as this service uses them.
+ * Values from a context are parsed, because another shape is a mistake of the runtime's caller.
  */
 
 type Operation = (...given: unknown[]) => unknown;

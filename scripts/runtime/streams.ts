@@ -29,7 +29,7 @@ export function createStreams() {
       if (isDone) controllers.get(id)?.close();
     },
     read,
-    /** All of it. */
+    /** The whole stream. */
     whole: async (id: string): Promise<Uint8Array<ArrayBuffer>> => {
       const parts: Uint8Array[] = [];
       for (;;) {

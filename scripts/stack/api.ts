@@ -73,7 +73,7 @@ export function createSiteHandler(ready: Promise<Application>, issuer: Issuer): 
     const caller = {
       ip: getSenderAddress(request, from),
       userAgent: headers.get("user-agent"),
-      // A header that is not a token of the local issuer may be an application key, which the application checks.
+      // A header without a token of the local issuer may be an application key, which the application checks.
       identity: token === null ? null : await issuer.verify(token),
     };
     const application = await ready;

@@ -47,20 +47,20 @@ export type Application = {
   /** How many functions have run: rows can only change with it. */
   count: () => number;
   usage: () => Usage;
-  /** Deletes the rows of scheduled functions that ended and were due before `time`. */
+  /** Deletes the rows of finished scheduled functions that were due before `time`. */
   forgetJobs: (time: number) => Promise<void>;
-  /** No function begins any more. */
+  /** No function starts afterwards. */
   stop: () => void;
 };
 
-/** The calls of an action: functions by their names or handles, and its caller. */
+/** The calls that an action can make, by name or handle, and its caller. */
 export type Calls = {
   run: (kind: FunctionKind, name: string, args: FunctionArgs) => Promise<Value>;
   schedule: (time: number, name: string, args: FunctionArgs) => Promise<string>;
   identity: () => Promise<UserIdentity | null>;
   metadata: () => Promise<{ ip: string | null; userAgent: string | null }>;
 };
-/** Runs actions elsewhere than in this process's own globals. */
+/** Runs actions outside this process's own globals. */
 export type ActionHost = {
   action: (name: string, args: FunctionArgs, calls: Calls) => Promise<Value>;
   fetch: (url: string, init: RequestInit, calls: Calls) => Promise<Response>;
@@ -78,10 +78,10 @@ type Registered = Handler & {
 };
 
 type AnySchema = SchemaDefinition<GenericSchema, boolean>;
-/** With tables of any name: rows are stored and restored whatever they are. */
+/** With tables of any name, because rows are stored and restored unchecked. */
 const tables: AnySchema = schema;
 
-// Vitest makes the library quick by a plugin of its own.
+// In Vitest, a plugin does this.
 if (process.env["VITEST"] === undefined) register("./quicker.ts", import.meta.url);
 const { convexTest } = await import("convex-test");
 
@@ -128,7 +128,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
   };
   const loadModule = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
   return {
-    // The library passes no signal on.
+    // The library does not forward signals.
     fetch: (url, { signal: _, ...init }, caller = {}) =>
       clock.inside(() =>
         host === null
@@ -281,8 +281,8 @@ function toRows(t: Test): Promise<Rows> {
 const TOGETHER = 5_000;
 
 /**
- * The library counts ids from 10,000 on, whatever the table: rows are inserted in the order of their ids, and what lies
- * between two of them is inserted and deleted again. Their creation times are those that the clock shows.
+ * The library numbers ids from 10,000, whatever the table: rows are inserted in the order of their ids, and gaps are
+ * filled with rows that are deleted again. Their creation times come from the clock.
  */
 async function restoreRows(t: Test, rows: Rows): Promise<void> {
   const all = Object.entries(rows)

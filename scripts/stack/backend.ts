@@ -10,8 +10,8 @@ import { listen } from "../sockets";
 import type { Variables } from "./env";
 
 /**
- * The platform's own backend in place of Convex's test library: the Convex CLI downloads it, runs it without an
- * account and pushes a copy of the functions to it. It keeps nothing after it ends.
+ * The platform's own backend in place of Convex's test library: the Convex CLI downloads it, runs it without an account
+ * and pushes a copy of the functions to it. It keeps nothing after it stops.
  */
 
 export type Backend = { siteUrl: string; apiUrl: string; stop: () => Promise<void> };
@@ -22,8 +22,8 @@ const PATIENCE_MS = 10 * 60_000;
 const COPIED = ["convex", "package.json", "tsconfig.json"];
 
 /**
- * @param options.port Port of the HTTP actions; 0 takes a free one, here and for `apiPort`, that of the functions.
- * @param options.variables The deployment's environment variables, by the addresses that it gets.
+ * @param options.port Port of the HTTP actions; 0 takes a free one, as for `apiPort`, the port of the functions.
+ * @param options.variables The deployment's environment variables, from its addresses.
  * @throws OperatorError if it cannot be downloaded, started or pushed to, or a port is taken.
  */
 export async function startBackend(options: {

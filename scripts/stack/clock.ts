@@ -102,7 +102,7 @@ class VirtualTime {
     this.#timers = [];
   }
 
-  /** Counts time from this real moment, so that no change below can make it jump. */
+  /** Continues from this real moment, so that no change below makes the time jump. */
   #settle(): void {
     this.#time = this.now();
     this.#anchor = performance.now();
@@ -117,7 +117,7 @@ class VirtualTime {
       const timer = real.setTimeout(() => this.#turn(), Math.floor(wait));
       this.#disarm = () => real.clearTimeout(timer);
     } else {
-      // Also the turn of the event loop between two due timers, in which the first one's work settles.
+      // Also gives the event loop a turn between two due timers, in which the first one's promises settle.
       const immediate = real.setImmediate(() => this.#turn());
       this.#disarm = () => clearImmediate(immediate);
     }
@@ -177,7 +177,7 @@ function replacements(current: AsyncLocalStorage<VirtualTime>) {
     clearInterval: cancel,
     fetch: (input: RequestInfo | URL, init?: RequestInit) => {
       const time = current.getStore();
-      // Node's fetch sets timers of its own, also while an answer is read, which must not stop with the clock that waits.
+      // Node's fetch sets timers of its own, also while a body is read, and those must not stop with this clock.
       return current.exit(() => createCountingFetch(real.fetch, () => time?.hold())(input, init));
     },
   };
@@ -200,7 +200,7 @@ export function createCountingFetch(fetch: Fetch, hold: () => (() => void) | und
       const whole = new Response(body, { status, statusText, headers });
       return Object.defineProperties(whole, { url: { value: url }, redirected: { value: redirected } });
     } finally {
-      // The caller's code after the last byte runs before time continues.
+      // Let the caller's code after the last byte run before time continues.
       setImmediate(end);
     }
   };

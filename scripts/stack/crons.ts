@@ -13,11 +13,11 @@ export type Crons = {
   stop: () => Promise<void>;
 };
 
-/** When a cron runs: each so many ms after its last run, or, with `from`, at these epoch ms and each so many after. */
+/** A cron's schedule: an interval after its last run, or, with `from`, at these epoch ms and in intervals after them. */
 type Timetable = { everyMs: number; from: number | null };
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
-/** The clock began on a Thursday. */
+/** The epoch began on a Thursday. */
 const WEEKDAYS = ["thursday", "friday", "saturday", "sunday", "monday", "tuesday", "wednesday"] as const;
 const at = { minuteUTC: z.int().default(0), hourUTC: z.int() };
 

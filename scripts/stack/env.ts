@@ -6,8 +6,8 @@ import type { Keys } from "./keys";
 export type Variables = Record<string, string | undefined>;
 
 /**
- * The providers that the application calls, each with the variable of its key (or address), and of its addresses: with
- * one of them set, a provider is a real one. Its further variables (`beside`) follow.
+ * The providers that the application calls, each with the variables of its key (or address) and of its addresses: if
+ * one of them is set, the provider is a real one. Its further variables (`beside`) follow.
  */
 const PROVIDERS = {
   "LLM gateway": { key: "LLM_GATEWAY_API_KEY", addresses: ["LLM_ENDPOINT", "AGENT_API_URL"], beside: [] },
@@ -34,7 +34,7 @@ export function getStateDirectory(variables: Variables): string {
   return variables.LOCAL_STATE_DIR || ".local";
 }
 
-/** The providers that the operator has set up, which are called for real. */
+/** The providers that the operator has configured, which are called for real. */
 export function listRealProviders(settings: Variables): Provider[] {
   return NAMES.filter((name) => {
     const { key, addresses } = PROVIDERS[name];
@@ -70,7 +70,7 @@ export async function readCheckedSettings(
   return settings;
 }
 
-/** Whether a chain is this machine's: the stack has its own if none is set. */
+/** Whether a chain is on this machine; the stack starts its own if none is set. */
 export function isLoopback(url: string | undefined): boolean {
   return !url || /^(?:127\.|localhost$|\[::1\]$)/.test(URL.parse(url)?.hostname ?? "");
 }

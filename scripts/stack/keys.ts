@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 import { parseJson } from "../json";
 
-/** The keys that a stack makes for itself, once. */
+/** The keys that a stack generates for itself, once. */
 
 const keysShape = z.object({
   /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits. */
@@ -26,7 +26,7 @@ const keysShape = z.object({
 });
 export type Keys = z.infer<typeof keysShape>;
 
-/** The keys stored in `directory`, made at the first call. @throws OperatorError if the file is damaged. */
+/** The keys stored in `directory`, generated at the first call. @throws OperatorError if the file is damaged. */
 export async function loadKeys(directory: string): Promise<Keys> {
   const file = path.join(directory, "keys.json");
   const text = await readFile(file, "utf8").catch(() => null);

@@ -18,8 +18,8 @@ const isOfTheStopped = (data: readonly unknown[]) => data.some((one) => String(o
 
 /**
  * Sends the application's structured log lines to `write` in readable form, and drops the components' own reports.
- * Other output reaches the console as before. The returned function ends that: what functions of a stopped application
- * still log is dropped from then on, since they have nothing left to run on.
+ * Other output reaches the console as before. The returned function ends this; later logs of the stopped application's
+ * functions are dropped, because their surroundings are gone.
  * @param write `null` to drop all lines.
  * @param now The application's clock; lines show its time of day in UTC.
  */
@@ -29,7 +29,7 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
     console[level] = (...data: unknown[]) => {
       const text = data.length === 1 && typeof data[0] === "string" && data[0].startsWith("{") ? data[0] : "";
       if (isOfTheStopped(data)) return;
-      // Parsing is costly: most lines are the application's own.
+      // Parsing is costly, and most lines are the application's own.
       if (write === null && text.startsWith(BEGINNING)) return;
       const json = text === "" ? undefined : parseJson(text);
       const line = lineShape.safeParse(json).data;

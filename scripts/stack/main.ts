@@ -61,7 +61,7 @@ async function main({ speed, ephemeral, backend }: Given): Promise<void> {
   console.log(banner(stack, state, runner));
 }
 
-/** Unfinished functions of the stopped application may fail unheard: the rows still have to be saved. */
+/** Unfinished functions of the stopped application may fail with unhandled rejections: the rows still have to be saved. */
 async function endStack(stack: Pick<BesideBackend, "stop">): Promise<void> {
   process.on("unhandledRejection", (reason: unknown) => console.error(reason));
   try {

@@ -86,9 +86,9 @@ export function keepSnapshots(
 }
 
 /**
- * Takes a directory for this process.
- * @returns Gives it back.
- * @throws OperatorError while another process that runs has it: each would overwrite the other's rows.
+ * Locks a directory for this process.
+ * @returns Releases it.
+ * @throws OperatorError while another running process has it: each would overwrite the other's rows.
  */
 export async function takeDirectory(directory: string): Promise<() => Promise<void>> {
   const file = path.join(directory, "process");
@@ -118,7 +118,7 @@ function getSnapshotFile(directory: string): string {
   return path.join(directory, "rows.json");
 }
 
-/** Changes with every change of a table. */
+/** Differs after every change of a table. */
 function fingerprint(): string {
   const tables = JSON.stringify(
     Object.entries(schema.tables).map(([name, { validator }]) => [name, validator]),

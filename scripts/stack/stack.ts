@@ -78,10 +78,10 @@ const HOUSEKEEPING_MS = 5_000;
 type Ending = { quiet: Step[]; leave: Step[] };
 type Step = () => unknown;
 
-/** The environment and the globals are the process's. */
+/** The environment and the globals belong to the process, so it runs one stack at a time. */
 let running = false;
 
-/** Begins a stack, which ends with its `stop`, or as soon as it cannot begin. */
+/** Starts a stack, which ends with its `stop`, or as soon as a step of its start fails. */
 async function beginStack<Begun extends object>(
   begin: (ending: Ending) => Promise<Begun>,
 ): Promise<Begun & { stop: () => Promise<void> }> {
@@ -134,8 +134,8 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
 }
 
 /**
- * Starts the local stack with the platform's own backend in place of Convex's test library. Stand-ins and chain are
- * the same. Nothing is kept, the clock is the machine's, and nobody can sign in, because the backend asks an issuer on
+ * Starts the local stack with the platform's own backend in place of Convex's test library. Stand-ins and chain are the
+ * same. Nothing is kept, the clock is the machine's, and sign-in is impossible, because the backend asks an issuer on
  * the internet.
  * @throws OperatorError
  */
@@ -225,7 +225,7 @@ async function startApplication(
   if (snapshot !== null) await application.restore(snapshot.rows);
   const crons = await startCrons(application, clock, snapshot?.dueTimes ?? {});
   ending.quiet.push(crons.stop);
-  // To be saved when nothing starts work any more.
+  // Saved once nothing starts work any more.
   if (kept !== null) ending.quiet.unshift(keepSnapshots(kept, application, crons.dueTimes).stop);
   const forget = () => application.forgetJobs(clock.now() - JOBS_KEPT_MS);
   const housekeeping = real.setInterval(
@@ -251,7 +251,7 @@ function checkOptions(speed: number, outside: readonly Provider[]): void {
     );
 }
 
-/** With a chain that is not on this machine, wallets can be read and no order is carried out. */
+/** With a chain that is not on this machine, wallets are read-only. */
 function safety({ CHAIN_RPC_URL }: Variables): Variables {
   return isLoopback(CHAIN_RPC_URL) ? {} : { TRADING_PAUSED: "true" };
 }
@@ -269,7 +269,7 @@ function createAccounts(chain: Chain | null): Variables {
         PLATFORM_WALLET_ADDRESS: chain.accounts[1],
         X402_RELAYER_PRIVATE_KEY: deriveKey(2),
         ANCHOR_PRIVATE_KEY: deriveKey(4),
-        // Nothing is mined there while nothing is sent: ten blocks would take ten minutes.
+        // The local chain mines nothing while nothing is sent: ten blocks would take ten minutes.
         CONFIRMATIONS: "1",
       };
 }

@@ -11,7 +11,7 @@ export type Call = {
   headers: Headers;
   /** As sent; empty without a body. */
   body: string;
-  /** The same before it was decoded, for forms with files. */
+  /** The same before decoding, for forms with files. */
   bytes?: ArrayBuffer;
 };
 

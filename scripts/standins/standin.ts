@@ -1,4 +1,4 @@
-/** What every stand-in is: what it answers, and how it can be told to fail. */
+/** The common interface of stand-ins: their answers, and their faults. */
 
 import * as z from "zod";
 import type { Call } from "./http";
@@ -28,7 +28,7 @@ export const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("garbage"), text: z.string().optional(), ...limits }),
   /** The request takes effect; the connection is lost before the answer, or `half` way through it. */
   z.strictObject({ mode: z.literal("drop"), half: z.boolean().optional(), ...limits }),
-  /** No fault: what the model writes, or the agent's job comes to; `null` for a model that says nothing. */
+  /** No fault: the text that the model writes, or the result of the agent's job; `null` for a model without an answer. */
   z.strictObject({ mode: z.literal("reply"), content: z.string().nullable(), ...limits }),
 ]);
 

@@ -1,7 +1,7 @@
 /**
- * Part of the stand-ins for local use: what the simulated models write. A writer answers in the shape that was asked, by the
- * usual names of fields and by their descriptions, from the numbered facts in the prompt and from the simulated market. It
- * knows nothing of who asks.
+ * Part of the stand-ins for local use: the texts of the simulated models. A writer answers in the requested shape, by
+ * the usual names of fields and by their descriptions, from the numbered facts in the prompt and from the simulated
+ * market. It does not know its caller.
  */
 
 import * as z from "zod";

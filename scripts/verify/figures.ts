@@ -1,6 +1,6 @@
 import type { Signal, SignalRecord, Story, Findings } from "./record";
 
-/** The record's figures, computed anew from the events alone, and their differences from the published ones. */
+/** The record's figures, computed again from the events alone, and their differences from the published ones. */
 
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 const computeMean = (values: readonly number[]) => sum(values) / values.length;
@@ -69,7 +69,7 @@ function computeBin(trades: readonly Signal[], from: number) {
   return { from, n, winrate: ratio(100 * won, n) };
 }
 
-/** The differences between given and due figures, beyond rounding. Fields without a due figure are ignored. */
+/** The differences between published and computed figures, beyond rounding. Fields that are not computed are ignored. */
 export function listDifferences(given: unknown, due: unknown, path: string): string[] {
   if (typeof due === "object" && due !== null) {
     const givenFields = new Map<string, unknown>(

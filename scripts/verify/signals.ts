@@ -13,8 +13,8 @@ import {
 import { checkChain, Failure, readRecord, listStories, type Findings, type SignalRecord } from "./record";
 
 /**
- * `npm run verify-signals`: holds a signal record against its hash chain, its own rules, the market and its anchors. It
- * imports nothing of the service that it checks and works everything out anew, so that it can be read on its own.
+ * `npm run verify-signals`: checks a signal record against its hash chain, its own rules, the market and its anchors.
+ * It imports nothing of the service that it checks and computes everything again, so that it can be read on its own.
  */
 
 const USAGE = `Usage: npm run verify-signals -- URL [--candles venue|URL] [--rpc URL --anchor ADDRESS] [--head HASH]

@@ -86,7 +86,7 @@ function listDifferences(given: unknown, due: unknown, path: string): string[] {
     return given === due ? [] : [`${path} is shown as ${String(given)}, the chain says ${String(due)}`];
   const fields = new Map<string, unknown>(Object.entries(typeof given === "object" ? (given ?? {}) : {}));
   const expectedFields = new Map<string, unknown>(Object.entries(due));
-  // An end without a label must not be shown with one.
+  // A party without a label must not be shown with one.
   if (fields.has("label") && !expectedFields.has("label")) expectedFields.set("label", undefined);
   return [...expectedFields].flatMap(([name, value]) =>
     listDifferences(fields.get(name), value, `${path} ${name}`),

@@ -1,11 +1,11 @@
 import { require, matches, same, type Row } from "../row";
 
-/** The rules of every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
+/** The rules for every answer: form, CORS, errors, the order of checks, missing keys, upstream failures. */
 
 const SWAP = { fromToken: "ETH", toToken: "USDC", amount: "1000" };
 const SEND = { toAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", token: "ETH", amount: "1000" };
 
-/** Every required field of every endpoint: the request is whole but for it. */
+/** Every required field of every endpoint, with an otherwise complete request. */
 const REQUIRED: readonly [path: string, field: string, rest: Record<string, string>][] = [
   ["/mcp/chat", "question", {}],
   ["/mcp/token", "question", {}],
@@ -38,7 +38,7 @@ const REQUIRED_QUERY: readonly [path: string, field: string][] = [
 ];
 const ALLOWED = ["authorization", "content-type", "x-payment", "payment-signature", "idempotency-key", "*"];
 const EXPOSED = ["x-request-id", "retry-after", "x-payment-response", "payment-required", "payment-response"];
-/** The methods of each path. The six whose method is not shown answer GET (query) and POST (JSON body) alike. */
+/** The methods of each path. The six paths without a documented method answer GET (query) and POST (JSON body) alike. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   GET: [
     ...["/mcp/market", "/mcp/research/status", "/mcp/research/report", "/mcp/wallet/balance"],

@@ -10,7 +10,7 @@ const OWN_BOT = "123456:AAaaBBbbCCccDDddEEeeFFffGGggHHhhIIi";
 const codeShape = z.object({ code: z.string().min(1) });
 let accounts = 0;
 const account = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
-/** A code as the web application makes it for its user. */
+/** A code from the web application. */
 async function linkCode(world: World, subject: string) {
   const { person, userId } = await signIn(world, subject);
   const { code } = codeShape.parse(await person.mutation("messenger/linking:createCode"));

@@ -13,7 +13,7 @@ const start = async ({ post }: World, body: Record<string, unknown>) =>
   (await post("/mcp/research/start", body)).as(started);
 const textsTo = async ({ cards }: World, chatId: string) =>
   (await cards()).filter((card) => card.chatId === chatId).map(({ text }) => text);
-/** Of one shift: its collections ask the sentiment model, nothing else of it does. */
+/** Counts one shift's collections: only they ask the sentiment model. */
 const collections = async ({ sent }: World) => (await sent("sentiment")).length;
 
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";

@@ -97,7 +97,7 @@ export const wallets: Row[] = [
     id: "no-keys",
     says: "Private keys are never returned by any endpoint",
     check: async ({ post, fresh }) => {
-      // A wallet of somebody's may hold money, and the order would move it.
+      // Another user's wallet may hold money, and the order would move it.
       const userId = fresh();
       const answers = [
         await post("/mcp/defi/connect", { userId }),
