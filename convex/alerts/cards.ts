@@ -87,13 +87,13 @@ export function buildConfirmedCard(alert: Alert): AlertCard {
   };
 }
 
-/** An alert that has been switched off, or was never set. */
+/** An alert that was switched off, or never set. */
 export function buildEndedCard({ condition, confirmedAt }: Alert): AlertCard {
   const what = confirmedAt === undefined ? "Not set" : "Off";
   return { answer: [[`${what}: ${describe(condition)}.`]], buttons: [[MY_ALERTS]] };
 }
 
-/** An alert whose time is over. */
+/** An alert that has expired. */
 export function buildExpiredCard({ condition }: Alert): AlertCard {
   return {
     answer: [[{ bold: "⏳ An alert has ended" }, `\n${describe(condition)}`]],
@@ -122,7 +122,7 @@ export function buildListCard(alerts: readonly Alert[]): AlertCard {
   };
 }
 
-/** The longest label of a button, in characters: a phone shows about as many. */
+/** The longest label of a button, in characters, which is about what a phone shows. */
 const SHORT = 34;
 
 function shortenAlert({ condition }: Alert): string {

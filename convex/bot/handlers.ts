@@ -24,7 +24,7 @@ import { listLatestSignals, getRecord } from "../signals/model";
 import { SIGNAL_TOKENS } from "../signals/rules";
 import { answerQuestion, buildDecidedCard } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
-import { hasLooked, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
+import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
 import {
   needsAccount,
   buildNotice,
@@ -92,7 +92,7 @@ const READS = {
     if (!(hours >= 1 && hours <= 168))
       return reply("Say how many hours to look back, 1 to 168: ", { command: "whales" }, " 24");
     const alerts = (await listLatestAlerts(ctx, now - hours * HOUR)).map(toPublicWhaleAlert);
-    if (alerts.length === 0 && !(await hasLooked(ctx)))
+    if (alerts.length === 0 && !(await hasObserved(ctx)))
       return reply(
         "I have not looked for whales yet: I read Base every five minutes and ask an agent every hour.",
       );

@@ -1,8 +1,8 @@
 import { buildNoticePage } from "./layout";
 
-/** The pages that end a claim of an id. Opening the first ends nothing, since previews of links open it, too. */
+/** The pages that end a claim of an id. Opening the first one has no effect, because link previews open it, too. */
 
-/** The form for the id: an id in an address would stay in histories and logs. */
+/** The form for the id, which would stay in histories and logs if it were part of an address. */
 export function buildClaimPage() {
   const text = (
     <>

@@ -24,7 +24,7 @@ import {
   joinSourceNames,
   Table,
 } from "./parts";
-import { SignalFigure, withPath, type SignalData } from "./signal";
+import { SignalFigure, addPath, type SignalData } from "./signal";
 import { readWhales } from "./whales";
 
 /**
@@ -124,7 +124,7 @@ async function readMarket(ctx: ActionCtx, now: number): Promise<MarketSnapshot |
 
 async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
   const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens: [...SIGNAL_TOKENS] });
-  return Promise.all(rows.map((row) => withPath(ctx, row)));
+  return Promise.all(rows.map((row) => addPath(ctx, row)));
 }
 
 type Prices = PublicPrices["prices"];

@@ -34,7 +34,7 @@ function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...descr
     handler: async (ctx, input) => {
       const now = Date.now();
       const result = await show(ctx, input, now);
-      const { value, headers } = (await import("./layout")).pageReply(result, now);
+      const { value, headers } = (await import("./layout")).buildPageReply(result, now);
       return new Reply(value, isPrivate ? { ...headers, "Cache-Control": "no-store" } : headers);
     },
   });
@@ -51,13 +51,13 @@ export const pageEndpoints: MountedEndpoint[] = [
     path: "/start",
     summary: "What this is, what it costs, how to begin, and how to buy a report.",
     input: z.object({}),
-    show: async (ctx, _input, now) => (await import("./start")).startPage(ctx, now),
+    show: async (ctx, _input, now) => (await import("./start")).buildStartPage(ctx, now),
   }),
   definePage({
     path: "/record",
     summary: "The record of the signals: the result, its curve, the signals, and how to verify them.",
     input: z.object({}),
-    show: async (ctx) => (await import("./record")).recordPage(ctx),
+    show: async (ctx) => (await import("./record")).buildRecordPage(ctx),
   }),
   definePage({
     path: "/signals/{id}",

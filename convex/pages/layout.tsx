@@ -37,11 +37,11 @@ export type Page = {
 type Made = { site: string; now?: number };
 
 /** A whole page as an answer that caches may store for a minute. @param now Epoch ms. */
-export function pageReply(page: Page, now: number): Reply<string> {
-  return new Reply(pageHtml(page, { site: getSiteUrl(), now }), HEADERS);
+export function buildPageReply(page: Page, now: number): Reply<string> {
+  return new Reply(renderPage(page, { site: getSiteUrl(), now }), HEADERS);
 }
 
-export function pageHtml(page: Page, made: Made): string {
+export function renderPage(page: Page, made: Made): string {
   return `<!doctype html>${renderText(<Whole page={page} made={made} />)}`;
 }
 
@@ -133,7 +133,7 @@ export function buildFailureReply({ status, message }: Failing, now: number): Re
       Go to <a href="/">today</a>, <a href="/record">the record</a> or <a href="/start">the start</a>.
     </p>
   );
-  return pageReply(buildNoticePage(title, text, more), now);
+  return buildPageReply(buildNoticePage(title, text, more), now);
 }
 
 /** A page of one message. */

@@ -28,7 +28,7 @@ export function OrBuy({ children }: { children: Child }) {
   return isSet("PLATFORM_WALLET_ADDRESS") ? <>, or {link}</> : null;
 }
 
-/** A figure, or words in the absence of one. */
+/** A figure in words, or `none` without one. */
 export function formatOrNone(
   value: number | null,
   words: (value: number) => string,
@@ -66,14 +66,14 @@ export function joinSourceNames(points: readonly { source: string }[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
-/** The placeholder of missing content: what will stand here, and when or how. */
+/** The placeholder of missing content: what will appear here, and when or how. */
 export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
 const MARKS = { up: "▲", down: "▼", flat: "■", neutral: "●" } as const;
 
-/** Words with their direction as a shape, not only as a colour: `▲ BUY`. */
+/** Text with its direction as a shape, not only as a colour: `▲ BUY`. */
 function Way({ kind, way, children }: { kind: string; way: keyof typeof MARKS; children: Child }) {
   return (
     <span class={`${kind} ${way}`}>
@@ -180,7 +180,7 @@ export function CardSection(of: {
 }
 
 /**
- * A table that scrolls by keyboard if it is wider than its place. The first cell of a row is the row's heading.
+ * A table that scrolls by keyboard if it is wider than its container. The first cell of a row is the row's heading.
  * @param wide The first column that a phone hides.
  */
 export function Table(of: {
@@ -221,7 +221,7 @@ export function Table(of: {
 /** A term, its value, and a note. */
 export type Term = readonly [term: string, value: Child, note?: Child];
 
-/** @param kind `facts` for a few large figures beside one another; left out for a list. */
+/** @param kind `facts` for a few large figures beside one another; omitted for a list. */
 export function Facts({ of, kind }: { of: readonly Term[]; kind?: "facts" }) {
   return (
     <dl class={kind}>

@@ -17,7 +17,7 @@ import { Code, Empty, Ending, Facts, formatMoney, formatOrNone, Side, Table, typ
 /** How many signals are listed. */
 const LISTED = 10;
 
-export async function recordPage(ctx: ActionCtx): Promise<Page> {
+export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
   const [{ record: stats, signals: rows }, all, head] = await Promise.all([
     ctx.runQuery(internal.signals.history.listSignalPage, { token: null, limit: LISTED }),
     ctx.runQuery(internal.signals.history.readAllSignals, {}),
@@ -37,7 +37,7 @@ export async function recordPage(ctx: ActionCtx): Promise<Page> {
         One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
         withdrawn. All of them count. <a href="/start">Get the next ones</a>
       </p>
-      {stats.n > 0 && <Facts kind="facts" of={headline(stats)} />}
+      {stats.n > 0 && <Facts kind="facts" of={listHeadFigures(stats)} />}
       {signals.length > 0 && (
         <div class="grid two">
           <div class="card">
@@ -129,7 +129,7 @@ function thinPoints(points: readonly Point[]): Point[] {
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }
 
-function headline({ edge, risk, afterCosts, ...stats }: SignalStats): Term[] {
+function listHeadFigures({ edge, risk, afterCosts, ...stats }: SignalStats): Term[] {
   const { wins, losses, expired, holds, missingDays, trades, winrate } = stats;
   const fall = risk.maxDrawdownPercent;
   const share = formatOrNone(winrate, (value) => `${value.toFixed(0)} % of those decided; `, "");

@@ -27,7 +27,7 @@ export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<Store
   return stored === null ? null : toPublicSnapshot(stored);
 }
 
-/** @param name A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
+/** @param name A token's symbol or name; omitted for the whole market, whose shift reports are their users' own. */
 export async function buildResearchPage(
   ctx: ActionCtx,
   name: string | undefined,

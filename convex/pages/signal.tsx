@@ -47,10 +47,10 @@ export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Pro
   const row = signals.find((one) => one.token === token);
   if (row === undefined)
     throw new AppError("not_found", `There is no signal ${id}: /record lists all signals`);
-  return withPath(ctx, row, before);
+  return addPath(ctx, row, before);
 }
 
-export async function withPath(ctx: ActionCtx, row: Signal, before = HOUR): Promise<SignalData> {
+export async function addPath(ctx: ActionCtx, row: Signal, before = HOUR): Promise<SignalData> {
   const points = await ctx.runQuery(internal.market.samples.getPricePath, {
     token: row.token,
     from: row.generatedAt - before,

@@ -11,7 +11,7 @@ import { Impacts, OutlookLine, readSnapshot, type StoredSnapshot } from "./resea
 
 /** The page for newcomers: the service, its costs, and the ways to begin. */
 
-export async function startPage(ctx: ActionCtx, now: number): Promise<Page> {
+export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page> {
   const sample = await readSnapshot(ctx, "");
   const { PROXY_SHA256 } = await import("./reference/bytes");
   const site = getSiteUrl();

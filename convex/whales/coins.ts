@@ -5,14 +5,14 @@ import { WALLET_TOKENS } from "../wallets/tokens";
 
 export const CHAIN = "base";
 
-/** Movements from this value on are alerts, from any source. USD. */
+/** The least value of an alert, from any source, in USD. */
 export const FLOOR_USD = 1_000_000;
 
 export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
 export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 
 type Coin = {
-  /** As people write it. */
+  /** For display. */
   name: string;
   /** The address of its contract, in lower case; `null` for the chain's own coin. */
   address: string | null;

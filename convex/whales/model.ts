@@ -22,7 +22,7 @@ export async function listLatestAlerts(
     .take(limit);
 }
 
-/** An alert as callers see it. */
+/** An alert in the form of answers. */
 export function toPublicWhaleAlert({
   _id,
   _creationTime,
@@ -36,18 +36,18 @@ export async function findProgress(ctx: QueryCtx): Promise<Doc<"whaleProgress"> 
   return ctx.db.query("whaleProgress").first();
 }
 
-/** Whether any question about whales has ended, or the chain is being read: before that, the absence of alerts means nothing. */
-export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
+/** Whether the agent has answered once, or the chain is read: before that, the absence of alerts means nothing. */
+export async function hasObserved(ctx: QueryCtx): Promise<boolean> {
   const { block, endedAt } = (await findProgress(ctx)) ?? {};
   return block !== undefined || endedAt !== undefined;
 }
 
-/** How far back an alert may be the same as a new one. */
+/** The time within which two alerts may be one movement. */
 const SAME_WITHIN_MS = 6 * HOUR;
 /** Two reports of one movement differ by at most this share of the larger amount; under another type, by less. */
 const SAME_AMOUNT = 0.1;
 const SAME_AMOUNT_OTHER_TYPE = 0.01;
-/** An agent that was asked about the last hours reports no other time; clocks differ a little. */
+/** Plausible times of a report: the agent is asked about the last hours, and clocks differ a little. */
 const OLDEST_MS = DAY;
 const SKEW_MS = 5 * MINUTE;
 
@@ -106,14 +106,12 @@ function mergeRepeats(alerts: readonly VerifiedReport[]): VerifiedReport[] {
 }
 
 function isRepeat(one: VerifiedReport, other: VerifiedReport): boolean {
-  const isToldOtherwise = one.alertType !== other.alertType || one.token !== other.token;
+  const isOtherKind = one.alertType !== other.alertType || one.token !== other.token;
   const isEqual = canBeSame(one, other) && one.amount === other.amount;
-  return (
-    isSameTransaction(one, other) || (isEqual && (isToldOtherwise || one.description === other.description))
-  );
+  return isSameTransaction(one, other) || (isEqual && (isOtherKind || one.description === other.description));
 }
 
-/** Takes the row of an alert's movement out of `rows`, so that it is no second alert's: the one most like it. */
+/** Takes the row most like an alert out of `rows`, so that no second alert matches it. */
 function takeSame(rows: Doc<"whaleAlerts">[], alert: Alike): Doc<"whaleAlerts"> | undefined {
   const alike = rows.filter((row) => Number.isFinite(computeDifference(row, alert)));
   const [same] = alike.toSorted((a, b) => computeDifference(a, alert) - computeDifference(b, alert));
@@ -121,7 +119,7 @@ function takeSame(rows: Doc<"whaleAlerts">[], alert: Alike): Doc<"whaleAlerts"> 
   return same;
 }
 
-/** How little two alerts look like one movement: 0 for one transaction, `Infinity` for two movements. */
+/** The difference of two alerts: 0 for one transaction, `Infinity` for two movements. */
 function computeDifference(one: Alike, other: Alike): number {
   if (isSameTransaction(one, other)) return 0;
   const apart = Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
@@ -133,7 +131,7 @@ function isSameTransaction(one: Alike, other: Alike): boolean {
   return one.txHash !== undefined && one.txHash === other.txHash && isSameCoin(one, other);
 }
 
-/** At most one of them names its transaction. */
+/** Whether two alerts may be one movement: of one coin, and at most one with a transaction. */
 function canBeSame(one: Alike, other: Alike): boolean {
   return (one.txHash === undefined || other.txHash === undefined) && isSameCoin(one, other);
 }

@@ -1,5 +1,5 @@
 import type { JsonSchema } from "./jsonSchema";
-import { pageHtml } from "../../convex/pages/layout";
+import { renderPage } from "../../convex/pages/layout";
 import { Chips, Code } from "../../convex/pages/parts";
 import { FieldTables, Prose } from "./fields";
 import type { Method, OpenApi, Operation } from "./types";
@@ -17,7 +17,7 @@ type DocumentedOperation = { path: string; method: Method; operation: Operation 
 export function pages(document: OpenApi): Record<string, string> {
   const { title, summary, description } = document.info;
   const site = document.servers[0]?.url ?? "";
-  const first = pageHtml(
+  const first = renderPage(
     {
       title: "Reference",
       description: summary,
@@ -61,7 +61,7 @@ export function pages(document: OpenApi): Record<string, string> {
   );
   const subjects = document.tags.map(({ name, description: about }): [string, string] => [
     getPageAddress(name),
-    pageHtml(
+    renderPage(
       {
         title: `${heading(name)}: reference of ${title}`,
         description: about,

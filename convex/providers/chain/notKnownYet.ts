@@ -15,20 +15,20 @@ const FIRST_PAUSE_MS = 200;
 
 /**
  * Retries a read until its result is known.
- * @param look Throws `NotKnownYet` for a failure that the next attempt may cure.
+ * @param read Throws `NotKnownYet` for a failure that the next attempt may cure.
  * @param isFinal Whether a failure is final after this many attempts.
- * @throws any other error of `look`, and a final failure
+ * @throws any other error of `read`, and a final failure
  */
 export async function untilKnown<Value>(
-  look: () => Promise<Value>,
-  isFinal: (failure: NotKnownYet, looks: number) => boolean,
+  read: () => Promise<Value>,
+  isFinal: (failure: NotKnownYet, attempts: number) => boolean,
 ): Promise<Value> {
   const pause = createPauses(FIRST_PAUSE_MS, 3);
-  for (let looks = 1; ; looks++) {
+  for (let attempts = 1; ; attempts++) {
     try {
-      return await look();
+      return await read();
     } catch (error) {
-      if (!(error instanceof NotKnownYet) || isFinal(error, looks)) throw error;
+      if (!(error instanceof NotKnownYet) || isFinal(error, attempts)) throw error;
     }
     await pause();
   }

@@ -118,7 +118,7 @@ export async function readAuthorization(
 }
 
 /**
- * The transaction that used an authorization, whoever sent it; `null` if there is no recent one.
+ * The transaction that used an authorization, from any sender; `null` if there is no recent one.
  * @param sinceMs The earliest time of its use, epoch ms; the search goes back a week at most.
  * @throws AppError `upstream`
  */

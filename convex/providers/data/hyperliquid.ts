@@ -4,10 +4,9 @@ import { rowsShape } from "../call";
 import { askPublic, decimal, type RateLimitTurns } from "./publicData";
 
 /**
- * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io,
- * hyperliquid-docs/for-developers/ api/info-endpoint/perpetuals, "Retrieve perpetuals asset contexts": a pair of the
- * markets and, in the same order, their current values. `funding` is the share paid per hour, `openInterest` is in
- * coins.
+ * Hyperliquid's perpetual markets, all in one answer: a pair of the markets and, in the same order, their current
+ * values. `funding` is the share paid per hour, `openInterest` is in coins. Documents ("Retrieve perpetuals asset
+ * contexts"): hyperliquid.gitbook.io/hyperliquid-docs/for-developers/api/info-endpoint/perpetuals
  */
 
 const perpetualsShape = once(() => {
