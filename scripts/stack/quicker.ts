@@ -3,7 +3,7 @@ import type { ValidatorJSON } from "convex/values";
 import type { LoadHook } from "node:module";
 
 /**
- * Rewrites seven places of Convex's test library, on the stack and in the tests. The library finds the fitting member of a
+ * Rewrites eight places of Convex's test library, on the stack and in the tests. The library finds the fitting member of a
  * union by throwing for every other one, serialises and parses a function's validators at each call and a query's bounds at
  * each row, guards every global although a transaction changes six, and has six contexts, which Node hands to every promise.
  * The library itself still describes an unfitting value. Added are refusals of the platform that the library lacks: of values,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -45,6 +45,24 @@ test("ARCHITECTURE.md names modules and functions that exist", () => {
     );
   });
   expect(missing.map(([all]) => all)).toEqual([]);
+});
+
+test("ARCHITECTURE.md names every file that sends a card", () => {
+  const [, table = ""] =
+    /^## Where the words of a card are$([^]*?)^## /m.exec(readPage("ARCHITECTURE.md")) ?? [];
+  const files = readdirSync("convex", { recursive: true, encoding: "utf8" });
+  const senders = files.filter(
+    (file) =>
+      /\.tsx?$/.test(file) &&
+      /\b(?:enqueue\w*Card|notifyEverywhere|notifyAccount)\(ctx/.test(
+        readFileSync(join("convex", file), "utf8"),
+      ),
+  );
+  expect(senders.length).toBeGreaterThan(10);
+  // They send the words of other files.
+  const passing = ["messenger/model.ts", "bot/outcomes.ts"];
+  const named = (file: string) => table.includes(`\`${file.replace(/\.ts$/, "")}`);
+  expect(senders.filter((file) => !passing.includes(file) && !named(file))).toEqual([]);
 });
 
 /** `orders/steps.ts mined, astray (another block decides)`: a file beside the page, and names that it declares. */

@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { withLimits } from "../../scripts/reference/limits";
-import type { JsonSchema } from "../../scripts/reference/jsonSchema";
 import type { Operation } from "../../scripts/reference/types";
 import { documented } from "../support/document";
 
@@ -94,11 +93,33 @@ const bodyShape = z.object({
   required: z.array(z.string()).optional(),
 });
 
-function resolved(schema: JsonSchema | undefined): unknown {
-  const reference = schema?.$ref;
-  if (typeof reference !== "string") return schema;
+function resolved(schema: unknown): unknown {
+  const reference = z.object({ $ref: z.string() }).safeParse(schema).data?.$ref;
+  if (reference === undefined) return schema;
   return documented().document.components.schemas[reference.split("/").at(-1) ?? ""];
 }
+
+/** The names of the fields at the top of an answer, in each of its forms. */
+function answerOf({ responses }: Operation): Set<string> {
+  const names = new Set<string>();
+  const add = (schema: unknown): void => {
+    const { properties = {}, ...forms } = formsShape.parse(resolved(schema));
+    for (const name of Object.keys(properties)) names.add(name);
+    for (const form of Object.values(forms).flat()) add(form);
+  };
+  for (const status of ["200", "202"]) {
+    const schema = responses[status]?.content?.["application/json"]?.schema;
+    if (schema !== undefined) add(schema);
+  }
+  return names;
+}
+const forms = z.array(z.unknown()).optional();
+const formsShape = z.object({
+  properties: z.record(z.string(), z.unknown()).optional(),
+  anyOf: forms,
+  oneOf: forms,
+  allOf: forms,
+});
 
 /** The page tells of them once, above the list. */
 const TOLD_ONCE = new Set(["idempotencyKey?", "telegramChatId?", "telegramBotToken?"]);
@@ -122,4 +143,24 @@ test("the endpoints are all listed, with what each takes", async () => {
     const untold = names.filter((field) => !fields.includes(field) && !TOLD_ONCE.has(field));
     expect([name, untold]).toEqual([name, []]);
   }
+});
+
+test("the fields that the list shows of an answer are those that it has", async () => {
+  const page = await readFile(new URL("../../docs/endpoints.md", import.meta.url), "utf8");
+  const { paths } = documented().document;
+  let checked = 0;
+  for (const [, called = "", answer = ""] of page.matchAll(/^\| (`[^|]+) \| [^|]*\| ([^|]*) \|/gm)) {
+    const [, list] = /^`([\w?, …]+)`/.exec(answer.trim()) ?? [];
+    if (list === undefined) continue;
+    const fields = list.split(", ").filter((name) => name !== "…");
+    for (const [path = ""] of called.matchAll(/\/[\w/.-]*/g))
+      for (const [method, operation] of Object.entries(paths[path] ?? {})) {
+        if (!called.includes(method.toUpperCase())) continue;
+        const names = answerOf(operation);
+        const missing = fields.filter((field) => !names.has(field.replace("?", "")));
+        expect([path, missing]).toEqual([path, []]);
+        checked++;
+      }
+  }
+  expect(checked).toBeGreaterThan(40);
 });
