@@ -77,11 +77,11 @@ export const proposeToOwner = internalMutation({
 async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition, ...requestedEnd } = proposal;
   const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
-  const active = sameAs(condition, await queryInState(ctx, userId, "active").take(ALL));
-  if (active !== undefined && endsAs(active, requestedEnd)) return active;
-  const same = sameAs(condition, proposed);
+  const active = findSame(condition, await queryInState(ctx, userId, "active").take(ALL));
+  if (active !== undefined && hasEnd(active, requestedEnd)) return active;
+  const same = findSame(condition, proposed);
   if (same !== undefined) {
-    if (!endsAs(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
+    if (!hasEnd(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
     return getOrThrow(ctx, "alerts", same._id);
   }
   const [oldest] = proposed;

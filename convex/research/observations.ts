@@ -159,7 +159,7 @@ export const storeLateAnswer = defineMutation(
     if (row === null) return;
     const missing = row.missing.filter(({ collector }) => collector !== "sentiment");
     await ctx.db.patch("observations", observationId, { sentiment, missing });
-    if (outdates) await outdate(ctx, toResearchKey(row.focus));
+    if (outdates) await markOutdated(ctx, toResearchKey(row.focus));
   },
 );
 

@@ -84,7 +84,7 @@ export function mount(
       const byMethod = (path === undefined ? undefined : routes[path]) ?? {};
       const method = METHODS.find((one) => one === (request.method === "HEAD" ? "GET" : request.method));
       if (path === undefined || method === undefined || !(method in byMethod))
-        throw refusal(request, Object.keys(byMethod));
+        throw buildRefusal(request, Object.keys(byMethod));
       return (await loadEndpoint(routes, method, path)).handle(ctx, request, requestId, knownId);
     });
   });
