@@ -5,13 +5,14 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { parseUserId } from "../platform/records";
+import { isGuessableId, parseUserId } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { DAY, formatDateTime, HOUR } from "../lib/time";
 import { toChatUser, enqueueCard, findUserOfMessenger } from "../messenger/model";
 import { endEveryLink, linkOwner } from "../messenger/linking";
 import { removeSettings } from "../messenger/notices";
-import { hasRows, isInUse } from "./data";
+import { findWallet } from "../wallets/model";
+import { isInUse } from "./data";
 import {
   type Account,
   resolveAccount,
@@ -30,12 +31,15 @@ import { explainTaken } from "../identity/ownerLink";
 
 /**
  * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the
- * service's bot. One transaction decides. If the id has a wallet, the claim is pending for 48 hours; until then the id
- * stays free, and any caller that knows it can end the claim.
+ * service's bot. One transaction decides. If others may rely on the id's wallet by now, the claim is pending for 48 hours;
+ * until then the id stays free, and any caller that knows it can end the claim.
  */
 
 /** Long enough for a person to read a notice, whatever the day. */
 const CLAIM_MS = 48 * HOUR;
+
+/** Within this time after a wallet was made nobody relies on it: whoever knew the id could have claimed it just before. */
+const NEW_MS = HOUR;
 
 /** How long an id cannot be claimed after an ended claim: each claim costs its users' attention. */
 const REST_MS = 7 * DAY;
@@ -55,14 +59,19 @@ export const claimAccount = internalMutation({
     const { tokenIdentifier: login } = await requireIdentity(ctx);
     const name = parseUserId(args.userId);
     const { userId } = await resolveAccount(ctx, name);
-    const pendingUntil = await openClaim(ctx, userId, login);
-    return { userId: name, pendingUntil, ...(pendingUntil === null ? {} : { note: STAY_EMPTY }) };
+    const waits = await openClaim(ctx, userId, login);
+    if (waits === null) return { userId: name, pendingUntil: null };
+    const note = `${waits.why}, so the claim takes effect on ${formatDateTime(waits.until)}. ${STAY_EMPTY}`;
+    return { userId: name, pendingUntil: waits.until, note };
   },
 });
 
+/** Until when a claim waits (epoch ms), and why: half a sentence. */
+const vWait = v.object({ until: v.number(), why: v.string() });
+
 /**
  * @param isMeant `false` for a dry run.
- * @returns When the claim takes effect (epoch ms); `null` if it has.
+ * @returns What the claim waits for; `null` if it has taken effect.
  * @throws AppError `conflict` if the login cannot own the id.
  */
 async function openClaim(
@@ -70,22 +79,38 @@ async function openClaim(
   userId: string,
   login: string,
   isMeant = true,
-): Promise<number | null> {
+): Promise<Infer<typeof vWait> | null> {
   const row = await findAccount(ctx, userId);
   if (row?.login === login) return null;
-  if (row?.claim?.login === login) return row.claim.dueAt;
+  const why = await explainWait(ctx, userId);
+  if (row?.claim?.login === login) return { until: row.claim.dueAt, why: why ?? OTHERS };
   const refusal = explainTaken(row) ?? (await findLoginConflict(ctx, userId, login));
   if (refusal !== null) throw new AppError("conflict", refusal);
-  const dueAt = (await hasRows(ctx, "wallets", userId)) ? Date.now() + CLAIM_MS : null;
-  if (!isMeant) return dueAt;
-  if (dueAt === null) await bindOwner(ctx, userId, login);
-  else
+  if (why === null) {
+    if (isMeant) await bindOwner(ctx, userId, login);
+    return null;
+  }
+  const dueAt = Date.now() + CLAIM_MS;
+  if (isMeant)
     await openPendingClaim(ctx, userId, { login, dueAt }, [
       "🔐 Somebody wants to own your account",
       `Its id has a wallet, so the claim waits until ${formatDateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
       "If that is not you: every answer to the id has a link, claimEndUrl, that ends the claim. Nobody can claim the id for a week then. Use the week to move what it holds, and own it yourself then.",
     ]);
-  return dueAt;
+  return { until: dueAt, why };
+}
+
+const OTHERS = "Others may rely on its wallet";
+
+/** Why a claim of an id has to wait: somebody else may rely on its wallet, basic or custody, by now; `null` if nobody does. */
+async function explainWait(ctx: QueryCtx, userId: string): Promise<string | null> {
+  const basic = await findWallet(ctx, userId, "basic");
+  const custody = await findWallet(ctx, userId, "custody");
+  if (basic === null && custody === null) return null;
+  if (isGuessableId(userId))
+    return "The account has a wallet, and its id is short enough for others to guess";
+  const madeAt = Math.min(basic?._creationTime ?? Infinity, custody?._creationTime ?? Infinity);
+  return madeAt > Date.now() - NEW_MS ? null : "The account's wallet is more than an hour old";
 }
 
 /** Stores a pending claim, and notifies the account. */
@@ -131,7 +156,10 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
   const { login, dueAt = 0 } = row?.claim ?? {};
   if (login === undefined || dueAt > Date.now()) return;
   const refusal = await findLoginConflict(ctx, userId, login);
-  if (refusal === null) return bindOwner(ctx, userId, login);
+  if (refusal === null) {
+    await bindOwner(ctx, userId, login);
+    return notifyChat(ctx, login, "🔐 The account that you have claimed is yours now", OWNED);
+  }
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
   const isClaim = row?.login === undefined;
@@ -141,20 +169,28 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
       ? "Whoever claimed it cannot own it. It has no owner, and can be claimed again."
       : "The login that it was to get cannot own it: the people who run this service can name another one.",
   ]);
-  await notifyClaimer(ctx, login, refusal);
+  await notifyClaimer(ctx, login, `${refusal.replaceAll("userId", "account id")}.`);
 });
 
+/** What an owner by a chat has. */
+export const OWNED =
+  "It is yours. From now on, whoever only knows the account id moves none of its money, and changes nothing about where its cards go, without your tap here.";
+
 /** Notifies the claimer of a failed claim: on the login's own account, or in the chat that is the login. */
-async function notifyClaimer(ctx: MutationCtx, login: string, refusal: string): Promise<void> {
+async function notifyClaimer(ctx: MutationCtx, login: string, why: string): Promise<void> {
   const title = "🔐 Your claim of an account id has failed";
-  const why = `${refusal.replaceAll("userId", "account id")}.`;
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount !== null) await announce(ctx, ownAccount.userId, [title, why]);
+  await notifyChat(ctx, login, title, why);
+}
+
+/** Notifies the chat that is a login; nobody for a login of the web application. */
+async function notifyChat(ctx: MutationCtx, login: string, title: string, text: string): Promise<void> {
   const chatId = parseMessengerLogin(login);
   if (chatId === null) return;
   const userId = (await findUserOfMessenger(ctx, chatId)) ?? toChatUser(chatId);
   const to = { userId, chatId, bot: "default" } as const;
-  await enqueueCard(ctx, { ...to, kind: "account", paragraphs: [[{ bold: title }], [why]] });
+  await enqueueCard(ctx, { ...to, kind: "account", paragraphs: [[{ bold: title }], [text]] });
 }
 
 /** Makes a login the owner, in place of its own unused account. Settings of earlier users of the id end. */
@@ -190,7 +226,13 @@ export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name 
   const { userId, row } = await resolveAccount(ctx, name);
   if (getClaimDueAt(row) === null)
     throw new AppError("not_found", "There is no pending claim of this userId: nothing to end");
+  const { login = "" } = row?.claim ?? {};
   await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
+  await notifyClaimer(
+    ctx,
+    login,
+    "Somebody who knows the id has ended it. It can be claimed again in a week.",
+  );
   await announce(ctx, userId, ["🔐 The claim of your account has ended", "Nobody can claim it for a week."]);
 });
 
@@ -204,19 +246,19 @@ export const getPendingClaimTime = internalQuery({
 
 /**
  * Previews the claim of a link in the bot or, after a tap, makes it.
- * @returns The account, and when it is theirs (epoch ms); `null`: at once.
+ * @returns The account, and what the claim waits for; `null`: it is theirs at once.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
 export const claimByLink = internalMutation({
   args: { code: v.string(), messengerId: v.string(), isTap: v.boolean() },
-  returns: v.object({ userId: v.string(), from: v.union(v.number(), v.null()) }),
+  returns: v.object({ userId: v.string(), waits: v.union(vWait, v.null()) }),
   handler: async (ctx, { code, messengerId, isTap }) => {
     const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
     if (row === null)
       throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
     return {
       userId: row.userId,
-      from: await openClaim(ctx, row.userId, toMessengerLogin(messengerId), isTap),
+      waits: await openClaim(ctx, row.userId, toMessengerLogin(messengerId), isTap),
     };
   },
 });

@@ -16,6 +16,7 @@ import {
   vFailure,
   vJob,
 } from "../platform/work";
+import { OWNED } from "../accounts/claims";
 import { moveChat } from "../messenger/outbox";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
@@ -136,22 +137,19 @@ type Receipt = (ctx: MutationCtx, argument: string, messengerId: string) => Prom
 const HANDLERS: Readonly<Record<CommandsBy<"receipt">, Receipt>> = { own: claimByCode };
 
 async function claimByCode(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
-  const { from } = await ctx.runMutation(internal.accounts.claims.claimByLink, {
+  const { waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, {
     code,
     messengerId,
     isTap: true,
   });
-  if (from === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
-  const later = `The account has a wallet, so it is yours from ${formatDateTime(from)}, unless somebody who knows its id ends your claim before. Until then everything stays as it is.`;
+  if (waits === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
+  const later = `${waits.why}, so it is yours from ${formatDateTime(waits.until)}, unless somebody who knows its id ends your claim before. You are told here then; until then everything stays as it is.`;
   return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
 }
 
-const OWNED =
-  "It is yours. From now on, whoever only knows the account id moves none of its money, and changes nothing about where its cards go, without your tap here.";
-
 async function offer(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
   const link = { code, messengerId, isTap: false };
-  const { userId, from } = await ctx.runMutation(internal.accounts.claims.claimByLink, link);
+  const { userId, waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, link);
   const wallet = await findWallet(ctx, userId, "custody");
   return {
     answer: [
@@ -161,7 +159,7 @@ async function offer(ctx: MutationCtx, code: string, messengerId: string): Promi
       [
         "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
       ],
-      ...(from !== null ? [["It is yours 48 hours after your tap."]] : []),
+      ...(waits !== null ? [[`${waits.why}, so it is yours 48 hours after your tap.`]] : []),
     ],
     buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
   };

@@ -140,7 +140,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   connect_wallet: {
     title: "Connect the custody wallet",
     description:
-      "Creates the user's custody wallet on Base, the one that swap_tokens and send_token spend, or returns the existing one. userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet. If the answer has an ownerUrl, give that link to the person: who taps Own there owns the wallet, at once while it is new and 48 hours later otherwise (claimPending), and from then on approves in their chat what the userId alone would move.",
+      "Creates the user's custody wallet on Base, the one that swap_tokens and send_token spend, or returns the existing one. userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet. If the answer has an ownerUrl, give that link to the person: who taps Own there owns the wallet, at once within an hour of its making if the id has 22 characters or more, else 48 hours later (claimPending), and from then on approves in their chat what the userId alone would move.",
     ...of("POST", "/mcp/defi/connect", CREATES),
   },
   swap_tokens: {

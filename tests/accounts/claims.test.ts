@@ -1,4 +1,4 @@
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { linkedUser } from "../bot/support";
 import { type App, test as appTest } from "../support/app";
@@ -6,8 +6,8 @@ import { identityOf } from "../support/world";
 import { browserOf } from "../support/browser";
 
 /**
- * Who owns a `userId`: the first claim, at once or, where the id has a wallet, 48 hours later unless somebody ends it. A lost
- * login does not lock an account for ever, and nobody gets one quietly.
+ * Who owns a `userId`: the first claim, at once or, where others may rely on its wallet, 48 hours later unless somebody ends
+ * it. A lost login does not lock an account for ever, and nobody gets one quietly.
  */
 
 const test = appTest.extend({ settings: { env: { MESSENGER_BOT_NAME: "the_bot" } } });
@@ -31,6 +31,12 @@ async function plant(app: App, userId: string): Promise<void> {
   await app.post("/alerts/confirm", { userId, alertId });
   await app.post("/webhooks", { userId, url: "https://hooks.example.com/mine" });
   await app.settle();
+}
+
+/** Makes a custody wallet, on which others may rely by now. */
+async function connectLongAgo(app: App, userId: string): Promise<void> {
+  await app.post("/mcp/defi/connect", { userId });
+  vi.setSystemTime(Date.now() + HOUR + 1);
 }
 
 /** How much of it still acts, as the owner of it sees. */
@@ -81,12 +87,36 @@ test("an id is the first one's who claims it, and a login claims one in all", as
   expect(await claim(app, "carol", "another")).toMatchObject({ userId: "another" });
 });
 
+test("a claim holds at once within the hour after the first wallet of a long id was made", async ({
+  app,
+}) => {
+  const [fresh, old, guessable] = ["a-fresh-id-of-23-letters", "an-older-id-of-24-letters", "short-id"];
+  for (const userId of [fresh, guessable]) await app.post("/mcp/defi/connect", { userId });
+  await app.post("/mcp/wallet/create", { userId: old });
+  vi.setSystemTime(Date.now() + HOUR - 60_000);
+  // The older of the two wallets counts.
+  await app.post("/mcp/defi/connect", { userId: old });
+  expect(await claim(app, "alice", fresh)).toEqual({ userId: fresh, pendingUntil: null });
+  expect(await claim(app, "bob", guessable)).toMatchObject({
+    pendingUntil: expect.any(Number),
+    note: expect.stringMatching(/short enough for others to guess, so the claim takes effect on 7 Jan 2026/),
+  });
+  vi.setSystemTime(Date.now() + 60_000);
+  const { pendingUntil, note } = await claim(app, "carol", old);
+  expect([pendingUntil, note]).toEqual([
+    expect.any(Number),
+    expect.stringContaining("more than an hour old"),
+  ]);
+  expect((await send(app, fresh)).status).toBe(403);
+  expect((await send(app, old)).status).not.toBe(403);
+});
+
 test("a claim of an id with a wallet waits for 48 hours, in which everything stays, every answer says so, and whoever knows the id ends it for a week", async ({
   app,
 }) => {
   // A long id waits, too.
   const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
-  await app.post("/mcp/defi/connect", { userId: id });
+  await connectLongAgo(app, id);
   await plant(app, id);
   const within = Date.now() + 47 * HOUR;
   expect((await claim(app, "mallory", id)).pendingUntil).toBeGreaterThan(within);
@@ -139,7 +169,7 @@ describe("a claim that is due and cannot take effect", () => {
   const id = "kq3vX9tLw2bTz7RfYh5MnP-is-long";
 
   test("is told to whoever made it and to the claimed id, and leaves both as they are", async ({ app }) => {
-    await app.post("/mcp/defi/connect", { userId: id });
+    await connectLongAgo(app, id);
     await plant(app, id);
     const alice = browserOf(app, "alice");
     await alice.mutation(api.accounts.profile.signIn, {});
@@ -162,17 +192,25 @@ describe("a claim that is due and cannot take effect", () => {
     expect(await claim(app, "bob", id)).toMatchObject({ pendingUntil: expect.any(Number) });
   });
 
-  test("is told to the chat that made it", async ({ app }) => {
-    await app.post("/mcp/defi/connect", { userId: id });
-    const { body } = await app.post("/mcp/defi/connect", { userId: id });
-    const code = new URL(String(body.ownerUrl)).searchParams.get("start")?.slice("own_".length) ?? "";
-    await app.t.mutation(internal.accounts.claims.claimByLink, { code, messengerId: "77", isTap: true });
+  test("is told to the chat that made it, as is one that takes effect, and one that somebody ends", async ({
+    app,
+  }) => {
+    const ids = [id, `${id}-2`, `${id}-3`];
+    for (const [index, userId] of ids.entries()) {
+      const { body } = await app.post("/mcp/defi/connect", { userId });
+      const code = new URL(String(body.ownerUrl)).searchParams.get("start")?.slice("own_".length) ?? "";
+      const link = { code, messengerId: String(77 + index), isTap: true };
+      vi.setSystemTime(Date.now() + HOUR + 1);
+      await app.t.mutation(internal.accounts.claims.claimByLink, link);
+    }
     await linkedUser(app, "carol", 77);
+    await app.post("/claim/end", { id: ids[2] });
     await app.pass(49 * HOUR, { cronsRun: false });
     await app.settle();
-    expect(app.cards().at(-1)).toMatchObject({
-      ...{ chatId: "77", text: expect.stringContaining("linked to another account id") },
-    });
+    const told = (chat: string) => app.cards().findLast(({ chatId }) => chatId === chat)?.text;
+    expect(told("77")).toContain("linked to another account id");
+    expect(told("78")).toMatch(/that you have claimed is yours now.*It is yours/s);
+    expect(told("79")).toMatch(/claim of an account id has failed.*knows the id has ended it/s);
   });
 });
 

@@ -20,11 +20,12 @@ const order = (userId: string, usdc = 1) => ({
 export const owners: Row[] = [
   {
     id: "claim-at-once",
-    says: "Owned (claimed in the web application): at once",
+    says: "Owned (claimed in the web application): at once, also with a new wallet",
     needs: ["people"],
     check: async (world) => {
       const person = await world.as("claimer");
       const userId = world.fresh();
+      await world.post("/mcp/defi/connect", { userId });
       const claim = claimShape.parse(await person.action("accounts/actions:claimUserId", { userId }));
       same("pendingUntil", claim.pendingUntil, null);
       (await world.post("/user/messenger", { userId, messengerChatId: "1" })).error(403);
@@ -32,10 +33,10 @@ export const owners: Row[] = [
   },
   {
     id: "claim-48-hours",
-    says: "An id that has a wallet is fully owned 48 hours after its claim: until then answers carry claimPending; anybody with the id may end the claim (a link beside claimPending): the id stays free and cannot be claimed for a week",
+    says: "A short id that has a wallet, or one whose wallet is older than an hour, is fully owned 48 hours after its claim: until then answers carry claimPending; anybody with the id may end the claim (a link beside claimPending): the id stays free and cannot be claimed for a week",
     needs: ["people"],
     check: async (world) => {
-      const userId = world.fresh();
+      const userId = world.fresh().slice(-20);
       await world.post("/mcp/defi/connect", { userId });
       const person = await world.as("patient");
       const claim = claimShape.parse(await person.action("accounts/actions:claimUserId", { userId }));
