@@ -46,6 +46,7 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   "messenger/linking": "alerts",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/service": "pages",
+  "bot/wallet": "pages",
   "alerts/watch": "pages",
   "signals/cards": "pages",
 };

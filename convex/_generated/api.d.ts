@@ -9,6 +9,8 @@
  */
 
 import type * as accounts_actions from "../accounts/actions.js";
+import type * as accounts_attachments from "../accounts/attachments.js";
+import type * as accounts_chats from "../accounts/chats.js";
 import type * as accounts_claims from "../accounts/claims.js";
 import type * as accounts_data from "../accounts/data.js";
 import type * as accounts_freeze from "../accounts/freeze.js";
@@ -24,15 +26,19 @@ import type * as alerts_reading from "../alerts/reading.js";
 import type * as alerts_service from "../alerts/service.js";
 import type * as alerts_tables from "../alerts/tables.js";
 import type * as alerts_watch from "../alerts/watch.js";
+import type * as bot_account from "../bot/account.js";
 import type * as bot_actionHandlers from "../bot/actionHandlers.js";
+import type * as bot_arrivals from "../bot/arrivals.js";
 import type * as bot_cards from "../bot/cards.js";
 import type * as bot_commands from "../bot/commands.js";
 import type * as bot_handlers from "../bot/handlers.js";
 import type * as bot_http from "../bot/http.js";
+import type * as bot_looks from "../bot/looks.js";
 import type * as bot_outcomes from "../bot/outcomes.js";
 import type * as bot_service from "../bot/service.js";
 import type * as bot_tables from "../bot/tables.js";
 import type * as bot_updates from "../bot/updates.js";
+import type * as bot_wallet from "../bot/wallet.js";
 import type * as chat_agents from "../chat/agents.js";
 import type * as chat_context from "../chat/context.js";
 import type * as chat_http from "../chat/http.js";
@@ -290,6 +296,8 @@ import type {
 
 declare const fullApi: ApiFromModules<{
   "accounts/actions": typeof accounts_actions;
+  "accounts/attachments": typeof accounts_attachments;
+  "accounts/chats": typeof accounts_chats;
   "accounts/claims": typeof accounts_claims;
   "accounts/data": typeof accounts_data;
   "accounts/freeze": typeof accounts_freeze;
@@ -305,15 +313,19 @@ declare const fullApi: ApiFromModules<{
   "alerts/service": typeof alerts_service;
   "alerts/tables": typeof alerts_tables;
   "alerts/watch": typeof alerts_watch;
+  "bot/account": typeof bot_account;
   "bot/actionHandlers": typeof bot_actionHandlers;
+  "bot/arrivals": typeof bot_arrivals;
   "bot/cards": typeof bot_cards;
   "bot/commands": typeof bot_commands;
   "bot/handlers": typeof bot_handlers;
   "bot/http": typeof bot_http;
+  "bot/looks": typeof bot_looks;
   "bot/outcomes": typeof bot_outcomes;
   "bot/service": typeof bot_service;
   "bot/tables": typeof bot_tables;
   "bot/updates": typeof bot_updates;
+  "bot/wallet": typeof bot_wallet;
   "chat/agents": typeof chat_agents;
   "chat/context": typeof chat_context;
   "chat/http": typeof chat_http;

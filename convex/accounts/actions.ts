@@ -12,6 +12,7 @@ import { withUsage } from "../platform/outside/calls";
 import { derivePseudonym } from "../lib/crypto";
 import { MINUTE } from "../lib/time";
 import { isSignedBy } from "../providers/chain/usdc";
+import { hashCode } from "../messenger/model";
 import { vClaimed } from "../identity/tables";
 
 /** What the web application asks of accounts that takes more than one transaction, or viem. */
@@ -33,6 +34,24 @@ export const claimUserId = action({
     // Counted in a transaction of its own, because a refused claim may be a guess and has to count too.
     await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
     return ctx.runMutation(internal.accounts.claims.claimAccount, { userId });
+  }),
+});
+
+/**
+ * Makes the caller's login that of the account whose chat made a code (`/login` in the bot), two hours from now. The caller
+ * gives up the id made at sign-in, so that account must not be in use. The chat stays linked, and a freeze cancels it.
+ * @returns `account`: the account's pseudonym; `from`: when it takes effect (epoch ms).
+ * @throws AppError `not_found` for a code that is unknown, expired or used; `conflict` if the login cannot own the account, or
+ * another change is pending; `paused` while the account is frozen; `rate_limited`.
+ */
+export const useLoginCode = action({
+  args: { code: v.string() },
+  returns: v.object({ account: v.string(), from: v.number() }),
+  handler: withUsage(async (ctx, { code }: { code: string }): Promise<{ account: string; from: number }> => {
+    const { tokenIdentifier } = await requireIdentity(ctx);
+    await charge(ctx, "link", { userId: tokenIdentifier, address: null });
+    const codeHash = hashCode(code);
+    return ctx.runMutation(internal.accounts.chats.redeemLoginCode, { codeHash, isMeant: true });
   }),
 });
 

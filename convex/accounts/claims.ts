@@ -1,14 +1,14 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { isGuessableId, parseUserId } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { DAY, formatDateTime, HOUR } from "../lib/time";
-import { toChatUser, enqueueCard, findUserOfMessenger } from "../messenger/model";
+import { toChatUser, enqueueCard, findUserOfMessenger, withdrawCode } from "../messenger/model";
 import { endEveryLink, linkOwner } from "../messenger/linking";
 import { removeSettings } from "../messenger/notices";
 import { findWallet } from "../wallets/model";
@@ -113,11 +113,11 @@ async function explainWait(ctx: QueryCtx, userId: string): Promise<string | null
   return madeAt > Date.now() - NEW_MS ? null : "The account's wallet is more than an hour old";
 }
 
-/** Stores a pending claim, and notifies the account. */
-async function openPendingClaim(
+/** Stores a pending claim or change of login, and notifies the account. */
+export async function openPendingClaim(
   ctx: MutationCtx,
   userId: string,
-  claim: { login: string; dueAt: number },
+  claim: { login: string; dueAt: number; asked?: true },
   notice: AccountNotice,
 ): Promise<void> {
   await saveAccount(ctx, userId, { claim, ownerCode: undefined });
@@ -126,7 +126,11 @@ async function openPendingClaim(
 }
 
 /** Why a login cannot own the account; `null` if it can. */
-async function findLoginConflict(ctx: QueryCtx, userId: string, login: string): Promise<string | null> {
+export async function findLoginConflict(
+  ctx: QueryCtx,
+  userId: string,
+  login: string,
+): Promise<string | null> {
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount?.claimed === true)
     return "You own another userId already, and a login or a chat can own only one: claim with another login";
@@ -146,7 +150,7 @@ const OWN_ROWS =
   "The account that you have by your sign-in has rows of its own, such as credits, a game or a linked chat, and the claim would take its place. Claim with another login, or empty that account first";
 
 /** The account of a login's pending claim, or of an operator's pending change of login. */
-async function findPendingClaim(ctx: QueryCtx, login: string): Promise<Account | null> {
+export async function findPendingClaim(ctx: QueryCtx, login: string): Promise<Account | null> {
   return getOneFrom(ctx.db, "accounts", "by_claimer", login, "claim.login");
 }
 
@@ -158,7 +162,9 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
   const refusal = await findLoginConflict(ctx, userId, login);
   if (refusal === null) {
     await bindOwner(ctx, userId, login);
-    return notifyChat(ctx, login, "🔐 The account that you have claimed is yours now", OWNED);
+    const isAsked = row?.claim?.asked === true;
+    const title = `🔐 The account that you have ${isAsked ? "asked for" : "claimed"} is yours now`;
+    return notifyChat(ctx, login, title, isAsked ? HERE : OWNED);
   }
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
@@ -167,10 +173,13 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
     isClaim ? "🔐 The claim of your account has failed" : "🔐 Your account keeps its login",
     isClaim
       ? "Whoever claimed it cannot own it. It has no owner, and can be claimed again."
-      : "The login that it was to get cannot own it: the people who run this service can name another one.",
+      : "The login that it was to get cannot own it by now: name another one.",
   ]);
   await notifyClaimer(ctx, login, `${refusal.replaceAll("userId", "account id")}.`);
 });
+
+const HERE =
+  "This chat is its login. Another chat is still linked to it and approves its orders: send /start to use the account here in its place.";
 
 /** What an owner by a chat has. */
 export const OWNED =
@@ -195,8 +204,12 @@ async function notifyChat(ctx: MutationCtx, login: string, title: string, text: 
 
 /** Makes a login the owner, in place of its own unused account. Settings of earlier users of the id end. */
 async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promise<void> {
-  const former = (await findAccount(ctx, userId))?.login;
-  if (former === undefined) {
+  const { login: former, claim } = (await findAccount(ctx, userId)) ?? {};
+  const stays = former !== undefined && claim?.asked === true;
+  if (stays) {
+    const kept = "Its wallet, keys and linked chat stay. The earlier login is one no more.";
+    await announce(ctx, userId, ["🔐 Your account has another login", kept]);
+  } else if (former === undefined) {
     await announce(ctx, userId, ["🔐 Your account id has an owner now", "What it has belongs to them."]);
     await removeSettings(ctx, userId);
     await ctx.runMutation(internal.alerts.model.endAllAlerts, { userId });
@@ -217,8 +230,9 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
     claim: undefined,
     ownerCode: undefined,
   });
+  await withdrawCode(ctx, userId, "login");
   const messengerId = parseMessengerLogin(login);
-  if (messengerId !== null) await linkOwner(ctx, userId, messengerId);
+  if (messengerId !== null && !stays) await linkOwner(ctx, userId, messengerId);
 }
 
 /** Ends a pending claim on the word of any caller that knows the id, which stays free. @throws AppError `not_found` */
@@ -234,14 +248,6 @@ export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name 
     "Somebody who knows the id has ended it. It can be claimed again in a week.",
   );
   await announce(ctx, userId, ["🔐 The claim of your account has ended", "Nobody can claim it for a week."]);
-});
-
-/** When the pending claim of a messenger account takes effect (epoch ms); `null` without one. */
-export const getPendingClaimTime = internalQuery({
-  args: { messengerId: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { messengerId }) =>
-    getClaimDueAt(await findPendingClaim(ctx, toMessengerLogin(messengerId))),
 });
 
 /**

@@ -2,19 +2,27 @@ import {
   paginationOptsValidator,
   paginationResultValidator,
   type NamedTableInfo,
+  type PaginationOptions,
   type Query,
 } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { DataModel, TableNames } from "../_generated/dataModel";
-import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { type Going, type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";
 import { MINUTE } from "../lib/time";
-import { endLink } from "../messenger/linking";
+import { endErasedLink } from "../messenger/linking";
 import { records } from "../schema";
-import { findAccount, changeRules, requireSetter, requireUser, saveAccount } from "../identity/model";
+import {
+  type Account,
+  findAccount,
+  changeRules,
+  requireSetter,
+  requireUser,
+  saveAccount,
+} from "../identity/model";
 
 /**
  * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`).
@@ -45,7 +53,7 @@ function queryRows<Table extends TableNames>(
   return ownedBy.rows(db.query(table), userId);
 }
 
-export async function hasRows(ctx: QueryCtx, table: TableNames, userId: string): Promise<boolean> {
+async function hasRows(ctx: QueryCtx, table: TableNames, userId: string): Promise<boolean> {
   return (await queryRows(ctx, table, userId).first()) !== null;
 }
 
@@ -67,28 +75,48 @@ export const page = query({
   },
   returns: paginationResultValidator(v.string()),
   handler: async (ctx, { section, paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const table = SECTIONS.get(section);
-    if (table === undefined) throw new Error("There is no such section");
-    const found = await queryRows(ctx, table, userId).order("desc").paginate(paginationOpts);
-    const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
-    return { ...found, page: found.page.map((row) => JSON.stringify(row, withheld)) };
+    return readSection(ctx, (await requireUser(ctx)).userId, section, paginationOpts);
   },
+});
+
+async function readSection(ctx: QueryCtx, userId: string, section: string, options: PaginationOptions) {
+  const table = SECTIONS.get(section);
+  if (table === undefined) throw new Error("There is no such section");
+  const found = await queryRows(ctx, table, userId).order("desc").paginate(options);
+  const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
+  return { ...found, page: found.page.map((row) => JSON.stringify(row, withheld)) };
+}
+
+/** `page` for `accounts/attachments`. */
+export const readPage = internalQuery({
+  args: { userId: v.string(), section: v.string(), paginationOpts: paginationOptsValidator },
+  returns: paginationResultValidator(v.string()),
+  handler: (ctx, { userId, section, paginationOpts }) => readSection(ctx, userId, section, paginationOpts),
+});
+
+/** The names of the sections. */
+export const listSections = internalQuery({
+  args: {},
+  returns: v.array(v.string()),
+  handler: () => [...SECTIONS.keys()],
 });
 
 /** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */
 export const erase = mutation({
   args: {},
   returns: v.null(),
-  handler: async (ctx) => {
-    const { userId, erasingSince = Date.now() } = await requireSetter(ctx);
-    await changeRules(ctx, userId, { erasingSince, recipients: undefined });
-    await endLink(ctx, userId, "token");
-    await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
-    await ctx.scheduler.runAfter(0, internal.accounts.data.eraseStep, { userId });
-    return null;
-  },
+  handler: async (ctx) => eraseAccount(ctx, await requireSetter(ctx)),
 });
+
+/** `erase` for a caller who is known to be allowed to. */
+export async function eraseAccount(ctx: MutationCtx, row: Account): Promise<null> {
+  const { userId, erasingSince = Date.now() } = row;
+  await changeRules(ctx, userId, { erasingSince, recipients: undefined });
+  await endErasedLink(ctx, userId);
+  await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
+  await ctx.scheduler.runAfter(0, internal.accounts.data.eraseStep, { userId });
+  return null;
+}
 
 /** Rows per transaction. */
 const BATCH = 100;

@@ -12,6 +12,7 @@ import {
   saveAccount,
 } from "../identity/model";
 
+import { withdrawCode } from "../messenger/model";
 import { notifyAccount } from "../messenger/notices";
 
 /** Freezes, and the notices to an account's channels. Steps of their caller's mutation. */
@@ -19,11 +20,13 @@ import { notifyAccount } from "../messenger/notices";
 /**
  * Stops all signing for an account's wallets, cancels its pending relaxations, and notifies its channels. Freezing a frozen
  * account repeats all three.
- * @param by A compromised chat must not block recovery: a freeze from a chat does not cancel a change of login.
+ * @param by A compromised chat must not block recovery: a freeze from a chat cancels only a change of login that its owner
+ * has asked for.
  */
 export async function freezeAccount(ctx: MutationCtx, userId: string, by: "login" | "chat"): Promise<void> {
   const row = await findAccount(ctx, userId);
-  const claim = by === "chat" ? { claim: row?.claim } : {};
+  const claim = by === "chat" && row?.claim?.asked !== true ? { claim: row?.claim } : {};
+  await withdrawCode(ctx, userId, "login");
   await cancelPendingRelaxations(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined, ...claim });
   const byChat = parseMessengerLogin(row?.login) !== null;
   await announce(ctx, userId, [

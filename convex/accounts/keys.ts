@@ -1,8 +1,10 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+import type { Id } from "../_generated/dataModel";
 import { mutation, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { parseMicroUsd } from "../lib/money/amounts";
-import { sha256Hex } from "../lib/crypto";
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { deriveSecret, sha256Hex } from "../lib/crypto";
 import { DAY, formatDateTime } from "../lib/time";
 import { parseRecipient } from "../wallets/tokens";
 import {
@@ -44,66 +46,82 @@ export const create = mutation({
     dailyUsd: v.optional(v.string()),
   },
   returns: v.object({ keyId: v.id("keys"), key: v.string(), countsFrom: v.number() }),
-  handler: async (ctx, { days, dailyUsd, ...args }) => {
-    const { userId } = await requireSetter(ctx);
-    await requireUnfrozenRules(ctx, userId);
-    const name = args.name.trim();
-    const scopes = [...new Set(args.scopes)];
-    if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))
-      throw new AppError("invalid_request", "name must be 1 to 40 letters, digits, spaces, _, . and -");
-    if (scopes.length === 0)
-      throw new AppError("invalid_request", "scopes must name at least one of read, trade and withdraw");
-    if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
-      throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
-    const daily = dailyUsd === undefined ? undefined : parseMicroUsd("dailyUsd", dailyUsd);
-    const now = Date.now();
-    if ((await listKeysOfAccount(ctx, userId)).length >= MAX_KEYS)
-      throw new AppError(
-        "conflict",
-        `An account has at most ${MAX_KEYS} keys, expired ones included: revoke one first`,
-      );
+  handler: async (ctx, wish) => {
     const key = `mk_${createRandomHex(32)}`;
-    const onlyReads = scopes.every((scope) => scope === "read");
-    const countsFrom = onlyReads ? now : now + RELAXATION_MS;
-    const expiresAt = days === undefined ? undefined : now + days * DAY;
-    const keyId = await ctx.db.insert("keys", {
-      userId,
-      name,
-      scopes,
-      countsFrom,
-      keyHash: sha256Hex(key),
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
-    });
-    const until = expiresAt === undefined ? "until you revoke it" : `until ${formatDateTime(expiresAt)}`;
-    await announce(ctx, userId, [
-      "🔑 Your account has a new key",
-      `${name}: ${scopes.join(", ")}, ${until}.`,
-      ...(onlyReads ? [] : [`Until ${formatDateTime(countsFrom)} it only reads.`, NOT_YOU]),
-    ]);
-    return { keyId, key, countsFrom };
+    return { key, ...(await createKey(ctx, (await requireSetter(ctx)).userId, wish, key)) };
   },
 });
+
+/** The text of a key that a card shows, by its seed. */
+export function deriveKey(seed: string): string {
+  return `mk_${bytesToHex(deriveSecret("key", seed))}`;
+}
+
+type Wish = { name: string; scopes: Infer<typeof vScope>[]; days?: number; dailyUsd?: string };
+
+/** Creates a key for an account. The caller is already authorized. @param key Its text, with 256 random bits. */
+export async function createKey(
+  ctx: MutationCtx,
+  userId: string,
+  { days, dailyUsd, ...args }: Wish,
+  key: string,
+): Promise<{ keyId: Id<"keys">; countsFrom: number }> {
+  await requireUnfrozenRules(ctx, userId);
+  const name = args.name.trim();
+  const scopes = [...new Set(args.scopes)];
+  if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))
+    throw new AppError("invalid_request", "name must be 1 to 40 letters, digits, spaces, _, . and -");
+  if (scopes.length === 0)
+    throw new AppError("invalid_request", "scopes must name at least one of read, trade and withdraw");
+  if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
+    throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
+  const daily = dailyUsd === undefined ? undefined : parseMicroUsd("dailyUsd", dailyUsd);
+  const now = Date.now();
+  if ((await listKeysOfAccount(ctx, userId)).length >= MAX_KEYS)
+    throw new AppError(
+      "conflict",
+      `An account has at most ${MAX_KEYS} keys, expired ones included: revoke one first`,
+    );
+  const onlyReads = scopes.every((scope) => scope === "read");
+  const countsFrom = onlyReads ? now : now + RELAXATION_MS;
+  const expiresAt = days === undefined ? undefined : now + days * DAY;
+  const keyId = await ctx.db.insert("keys", {
+    userId,
+    name,
+    scopes,
+    countsFrom,
+    keyHash: sha256Hex(key),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
+  });
+  const until = expiresAt === undefined ? "until you revoke it" : `until ${formatDateTime(expiresAt)}`;
+  await announce(ctx, userId, [
+    "🔑 Your account has a new key",
+    `${name}: ${scopes.join(", ")}, ${until}.`,
+    ...(onlyReads ? [] : [`Until ${formatDateTime(countsFrom)} it only reads.`, NOT_YOU]),
+  ]);
+  return { keyId, countsFrom };
+}
 
 /** Revokes a key at once, and voids its unsigned orders. @throws AppError `not_found` */
 export const revoke = mutation({
   args: { keyId: v.id("keys") },
   returns: v.null(),
-  handler: async (ctx, { keyId }) => {
-    const { userId } = await requireUser(ctx);
-    const row = await ctx.db.get("keys", keyId);
-    if (row?.userId !== userId)
-      throw new AppError("not_found", "You have no such key: your profile lists yours");
-    if (row.revokedAt !== undefined) return null;
-    await ctx.db.patch("keys", keyId, { revokedAt: Date.now() });
-    await changeRules(ctx, userId);
-    await announce(ctx, userId, [
-      "🔑 A key of your account is revoked",
-      `${row.name} opens nothing any more.`,
-    ]);
-    return null;
-  },
+  handler: async (ctx, { keyId }) => revokeKey(ctx, (await requireUser(ctx)).userId, keyId),
 });
+
+/** Revokes a key of an account. The caller is already authorized. @param which The key's id. */
+export async function revokeKey(ctx: MutationCtx, userId: string, which: string): Promise<null> {
+  const keyId = ctx.db.normalizeId("keys", which);
+  const row = keyId === null ? null : await ctx.db.get("keys", keyId);
+  if (row?.userId !== userId)
+    throw new AppError("not_found", "You have no such key: your profile lists yours");
+  if (row.revokedAt !== undefined) return null;
+  await ctx.db.patch("keys", row._id, { revokedAt: Date.now() });
+  await changeRules(ctx, userId);
+  await announce(ctx, userId, ["🔑 A key of your account is revoked", `${row.name} opens nothing any more.`]);
+  return null;
+}
 
 const MAX_RECIPIENTS = 100;
 

@@ -90,7 +90,7 @@ const wallet: MountedEndpoint = defineEndpoint({
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
   description:
-    "A confirmed account's `userId` could be used like a password, and ids of messenger accounts can be guessed: without a secret of the operator, its pseudonym stands here.",
+    "A confirmed account's `userId` could be used like a password, and ids of messenger accounts can be guessed: without a secret of the operator, its pseudonym stands here; for an account whose login is the chat itself, always.",
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },
@@ -111,17 +111,19 @@ const wallet: MountedEndpoint = defineEndpoint({
     userId: z
       .string()
       .nullable()
-      .describe("The user's id; of a confirmed link only for bots with the operator's secret, else `usr_…`"),
+      .describe(
+        "The user's id; of a confirmed link only for bots with the operator's secret, of a chat's own account for none: else a pseudonym, `usr_…`, which opens nothing",
+      ),
   }),
   handler: async (ctx, { messengerId }) => {
     const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId });
     if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
-    const { userId, named, confirmed } = link;
+    const { userId, named, confirmed, isOfChat } = link;
     const found = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
       userId,
       kind: "custody",
     });
-    const isShown = !confirmed || isSet("MESSENGER_CONNECT_SECRET");
+    const isShown = !isOfChat && (!confirmed || isSet("MESSENGER_CONNECT_SECRET"));
     const publicId = isShown ? named : derivePseudonym(userId);
     return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: publicId };
   },

@@ -9,6 +9,7 @@ import { formatUnits, parseMicroUsd } from "../lib/money/amounts";
 import { requireIdentity } from "../platform/limits/callers";
 import { formatDateTime } from "../lib/time";
 import {
+  type Account,
   findAccount,
   listAddresses,
   changeRules,
@@ -105,7 +106,7 @@ export async function replaceAccountId(ctx: MutationCtx, userId: string): Promis
   await changeRules(ctx, userId, { name });
   await announce(ctx, userId, [
     "🔁 Your account has a new id",
-    "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys stay valid.",
+    "The old one belongs to nobody from now on. Programs and assistants that use it need the new one, which your login shows, in the bot by /ai; your keys stay valid.",
     "If that was not you, freeze your account.",
   ]);
   return { userId: name };
@@ -120,29 +121,31 @@ export async function replaceAccountId(ctx: MutationCtx, userId: string): Promis
 export const setLimit = mutation({
   args: { dailyUsd: v.string() },
   returns: v.null(),
-  handler: async (ctx, { dailyUsd }) => {
-    const row = await requireSetter(ctx);
-    const { userId } = row;
-    const now = Date.now();
-    const wish = parseMicroUsd("dailyUsd", dailyUsd);
-    if (wish === 0n) throw new AppError("invalid_request", "dailyUsd must be more than 0");
-    const present = getDailyLimit(row, now);
-    const isLooser = wish > present;
-    const limit = (daily: bigint, countsFrom: number) => ({ dailyMicroUsd: daily.toString(), countsFrom });
-    const from = isLooser ? now + RELAXATION_MS : now;
-    // A freeze cancels what is looser, so none may start while it lasts.
-    if (isLooser) await requireUnfrozenRules(ctx, userId);
-    const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
-    await changeRules(ctx, userId, { limits });
-    const since = isLooser ? `From ${formatDateTime(from)} on` : "From now on";
-    await announce(ctx, userId, [
-      "🔐 Your account has another limit",
-      `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
-      ...(isLooser ? [NOT_YOU] : []),
-    ]);
-    return null;
-  },
+  handler: async (ctx, { dailyUsd }) => changeLimit(ctx, await requireSetter(ctx), dailyUsd),
 });
+
+/** `setLimit` for a caller who is known to be allowed to. */
+export async function changeLimit(ctx: MutationCtx, row: Account, dailyUsd: string): Promise<null> {
+  const { userId } = row;
+  const now = Date.now();
+  const wish = parseMicroUsd("dailyUsd", dailyUsd);
+  if (wish === 0n) throw new AppError("invalid_request", "dailyUsd must be more than 0");
+  const present = getDailyLimit(row, now);
+  const isLooser = wish > present;
+  const limit = (daily: bigint, countsFrom: number) => ({ dailyMicroUsd: daily.toString(), countsFrom });
+  const from = isLooser ? now + RELAXATION_MS : now;
+  // A freeze cancels what is looser, so none may start while it lasts.
+  if (isLooser) await requireUnfrozenRules(ctx, userId);
+  const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
+  await changeRules(ctx, userId, { limits });
+  const since = isLooser ? `From ${formatDateTime(from)} on` : "From now on";
+  await announce(ctx, userId, [
+    "🔐 Your account has another limit",
+    `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
+    ...(isLooser ? [NOT_YOU] : []),
+  ]);
+  return null;
+}
 
 /** Stops all signing for the caller's wallets, and cancels pending changes that would loosen their rules. */
 export const freeze = mutation({

@@ -33,6 +33,7 @@ import {
 } from "./cards";
 import { bareName } from "./commands";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+import { answerLogin, answerWallet, findAccountButton } from "./wallet";
 
 /** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
 type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;
@@ -44,13 +45,17 @@ export const actionHandlers = {
 
   /** A deep link (t.me/<bot>?start=CODE) arrives as this command. A stranger may have sent the link, so it only asks. */
   start: (ctx, request) =>
-    request.argument === "" || !request.sender.alone ? welcome(ctx) : linking(ctx, request, "asks"),
+    request.argument === "" || !request.sender.alone ? welcome(ctx, request) : linking(ctx, request, "asks"),
   connect: (ctx, request) => linking(ctx, request, "links"),
 
   portfolio: async (ctx, { userId }) => {
     const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
-    return { answer: buildPortfolioCard({ address, ...(await getPortfolio(ctx, address)) }) };
+    const answer = buildPortfolioCard({ address, ...(await getPortfolio(ctx, address)) });
+    return { answer, buttons: [[{ text: "Pay in", command: "wallet" }]] };
   },
+
+  wallet: answerWallet,
+  login: answerLogin,
 
   swap: ordering("swap"),
   send: ordering("send"),
@@ -121,7 +126,8 @@ export async function answerPrice(ctx: ActionCtx, written: string): Promise<Comm
 }
 
 /** The bot's first message: three live prices, with buttons. */
-async function welcome(ctx: ActionCtx): Promise<CommandOutcome> {
+async function welcome(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const account = await findAccountButton(ctx, request);
   const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
   const set = prices.slice(0, 1).map((first) => alertButton(first, "Set an alert", 1.05));
   return {
@@ -132,7 +138,7 @@ async function welcome(ctx: ActionCtx): Promise<CommandOutcome> {
       ],
       ["A coin's name alone is its price. All I can do: ", { command: "help" }],
     ],
-    buttons: [[...set, { text: "Signals", command: "signals" }, { text: "Portfolio", command: "portfolio" }]],
+    buttons: [[...set, { text: "Signals", command: "signals" }], [account]],
   };
 }
 
@@ -205,6 +211,7 @@ export async function proposeOrderFromText(
 ): Promise<CommandOutcome | null> {
   const order = orderIn(words);
   if (order === null) return explainComma(words);
+  if (userId === "") return needsAccount(ctx, sender.messengerId);
   await charge(ctx, "order", { userId, address: null });
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
     userId,

@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { getOptional } from "../lib/env";
 import { formatUsd } from "../lib/text/numbers";
 import { formatDateTime, MINUTE } from "../lib/time";
-import type { Paragraph } from "../messenger/format";
+import type { Button, Paragraph } from "../messenger/format";
 import type { OutgoingCard } from "../messenger/model";
 import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
@@ -42,33 +42,38 @@ export async function needsAccount(
   ctx: Pick<ActionCtx, "runQuery">,
   messengerId: string,
 ): Promise<Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] }> {
-  const from: number | null = await ctx.runQuery(internal.accounts.claims.getPendingClaimTime, {
-    messengerId,
-  });
-  if (from !== null)
+  const { claimedFrom, isLogin }: { claimedFrom: number | null; isLogin: boolean } = await ctx.runQuery(
+    internal.accounts.chats.getStanding,
+    { messengerId },
+  );
+  if (isLogin)
+    return {
+      answer: buildNotice("This chat is the login of your account, and not linked to it."),
+      buttons: [[{ text: "Use my account here", command: "wallet here" }]],
+    };
+  if (claimedFrom !== null)
     return {
       answer: buildNotice(
-        `The account that you have claimed is yours from ${formatDateTime(from)} on: send that again then.`,
+        `The account that you have claimed is yours from ${formatDateTime(claimedFrom)} on: send that again then.`,
       ),
     };
   const address = getOptional("WEB_APP_URL");
-  if (address === undefined) return { answer: HOW_TO_OWN };
+  if (address === undefined) return { answer: HOW_TO_OWN, buttons: [[CREATE]] };
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
   return {
-    answer: buildNotice("This needs your account: link it, and send that again."),
-    buttons: [[{ text: "Link my account", href: url.href }]],
+    answer: buildNotice("This needs your account: link it, and send that again. Or make one here."),
+    buttons: [[{ text: "Link my account", href: url.href }], [CREATE]],
   };
 }
 
+/** Makes an account of the chat's own. */
+export const CREATE: Button = { text: "Create my wallet", command: "wallet new" };
+
 const HOW_TO_OWN: Paragraph[] = [
-  ["This needs an account, and this chat has none yet."],
+  ["This needs an account, and this chat has none yet: a tap makes one that is yours at once."],
   [
-    "Ask your assistant for its tool ",
-    { bold: "connect_wallet" },
-    ", or send your account id to ",
-    { bold: "POST /mcp/defi/connect" },
-    ": the answer has an ",
+    "If an assistant has made a wallet for you, its answer has an ",
     { bold: "ownerUrl" },
     ". Open it, or paste it here, and tap Own.",
   ],
@@ -111,8 +116,33 @@ export const ONLY_LOGIN: Paragraph = [
   { command: "freeze" },
   " stops everything that moves your money, and ",
   { command: "newid" },
-  " replaces an account id that has leaked. To unlink it, first ask the people who run this service to give your account a login to the web application.",
+  " replaces an account id that has leaked. To unlink it, first make another login: ",
+  { command: "login" },
+  ".",
 ];
+
+/** The address to pay in to. What comes before the money is said before the address. */
+export function buildDepositCard(address: string, isLogin: boolean): Paragraph[] {
+  return [
+    [{ bold: "💳 Your wallet on Base" }, "\nIt is yours: what is in it moves only by your taps here."],
+    [
+      isLogin
+        ? "This chat is its only login: who loses this messenger account loses the wallet. "
+        : "The web application is its login. ",
+      ...(isLogin ? [{ command: "login" }, " makes another login. "] : []),
+      "Sending to a new address waits two hours (",
+      { command: "recipients" },
+      "), and ",
+      { command: "freeze" },
+      " stops everything.",
+    ],
+    [
+      { code: address },
+      "\nSend USDC or ETH on Base to it, from no other network. I look for 30 minutes, and tell you what arrives.",
+    ],
+    [{ words: "The wallet on the explorer", href: `https://basescan.org/address/${address}` }],
+  ];
+}
 
 /** The card of an account that a code has linked. @param account Its user's name in the web application. */
 export function buildLinkedCard(account: string, walletAddress: string): Paragraph[] {

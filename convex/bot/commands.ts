@@ -91,7 +91,7 @@ const CODE = new RegExp(`^[2-9A-HJ-NP-Z]{${CODE_LENGTH}}$`, "i");
 
 /** Whether a command has an argument that may be a link code. */
 export function hasCode({ name, argument }: ParsedCommand): boolean {
-  return name === "start" ? CODE.test(argument) : name === "connect" && argument !== "";
+  return name === "start" ? CODE.test(argument) : /^(?:connect|login)$/.test(name) && argument !== "";
 }
 
 const LONGEST_NAME = 60;
@@ -177,6 +177,13 @@ const ROWS = {
   stop: command("mutation", "[TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
   status: command("mutation", "", "linked", "How your research shift is doing"),
   ask: command("action", "QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
+  wallet: command(
+    "action",
+    "",
+    "alone",
+    "Pay in: your wallet's address; makes a wallet if you have none",
+    "binds",
+  ),
   portfolio: command("action", "", "linked", "Your wallet: its address, and what it holds at live prices"),
   swap: command("action", "AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
   send: command(
@@ -194,6 +201,7 @@ const ROWS = {
     "inPlace",
     "binds",
   ),
+  limits: command("mutation", "[USD]", "linked", "What may move in a day, and what is left of it", "binds"),
   freeze: command("mutation", "", "alone", "Stop everything that moves your money, at once", "binds"),
   unfreeze: command(
     "mutation",
@@ -210,6 +218,16 @@ const ROWS = {
     "inPlace",
     "binds",
   ),
+  ai: command(
+    "mutation",
+    "",
+    "linked",
+    "Use your account in AI clients and programs: its id, its keys",
+    "binds",
+  ),
+  login: command("action", "[CODE]", "alone", "Make another chat or the web application your login", "binds"),
+  export: command("mutation", "", "linked", "Your data as a file", "binds"),
+  delete: command("mutation", "", "linked", "Delete your data; the wallet stays yours", "inPlace", "binds"),
   start: command("action", "", "anywhere", "Say hello", "binds"),
   connect: command(
     "action",

@@ -25,6 +25,7 @@ import { SIGNAL_TOKENS } from "../signals/rules";
 import { answerQuestion, buildDecidedCard } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
 import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
+import { answerAi, answerDelete, answerExport, answerLimits } from "./account";
 import {
   needsAccount,
   buildNotice,
@@ -208,8 +209,8 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
         ],
         buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
       };
-    const replaced = await replaceAccountId(ctx, userId);
-    return reply("Your account id is now ", { bold: replaced.userId });
+    await replaceAccountId(ctx, userId);
+    return reply("Your account has a new id: ", { command: "ai" }, " shows it.");
   },
   recipients: async (ctx, { userId, argument }) => {
     const [, what = "", address = ""] = /^(add|off)\s+(\S{1,64})$/i.exec(argument) ?? [];
@@ -218,6 +219,10 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (what.toLowerCase() === "off") await removeFromRecipients(ctx, userId, address);
     return buildRecipientsCard(await listRecipients(ctx, userId), Date.now());
   },
+  limits: answerLimits,
+  ai: answerAi,
+  export: answerExport,
+  delete: answerDelete,
   approve: (ctx, request) => decideQuestion(ctx, request, "yes"),
   refuse: (ctx, request) => decideQuestion(ctx, request, "no"),
 };

@@ -1,10 +1,10 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
 import { getErrorData } from "../lib/errors";
 import { explainRefusal } from "../messenger/failures";
 import type { Button, Paragraph } from "../messenger/format";
 import { ANSWER, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
-import { vButtons, vPicture, vSpan, type Picture } from "../messenger/tables";
+import { vButtons, vPicture, vSecret, vSpan, type Picture } from "../messenger/tables";
 import { buildNotice, UNCONFIRMED } from "./cards";
 import { findCommand, parseCommand, type BotMessage, type Sender } from "./commands";
 
@@ -29,12 +29,14 @@ export const vCommandOutcome = v.object({
   answer: v.array(v.array(vSpan)),
   buttons: v.optional(vButtons),
   picture: v.optional(vPicture),
+  secret: v.optional(vSecret),
 });
 
 export type CommandOutcome = {
   answer: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[] | undefined;
   picture?: Picture | undefined;
+  secret?: Infer<typeof vSecret> | undefined;
 };
 
 /** An answer of words alone. */
@@ -69,7 +71,7 @@ export async function putAnswer(
   outcome: CommandOutcome,
 ): Promise<void> {
   const { updateId, sender, text, tapped } = message;
-  const { answer: paragraphs, buttons, picture } = outcome;
+  const { answer: paragraphs, buttons, picture, secret } = outcome;
   if (paragraphs.length === 0) return;
   const link = sender.alone ? await findLinkOfMessenger(ctx, sender.messengerId) : null;
   const isUnconfirmed = link !== null && link.confirmedAt === undefined;
@@ -84,6 +86,7 @@ export async function putAnswer(
     paragraphs: isUnconfirmed ? [UNCONFIRMED, ...paragraphs] : paragraphs,
     buttons,
     picture,
+    secret,
     replaces: isInPlace ? tapped : undefined,
   });
 }

@@ -217,7 +217,7 @@ async function plainWords(
   forwarded: boolean,
 ): Promise<CommandOutcome> {
   const { sender, userId, argument: text } = request;
-  const order = forwarded || userId === "" ? null : await proposeOrderFromText(ctx, request, text);
+  const order = forwarded ? null : await proposeOrderFromText(ctx, request, text);
   if (order !== null) return order;
   const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
   const alert = await answerWords(ctx, toCaller(request), { userId: whose }, text);

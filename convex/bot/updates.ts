@@ -110,7 +110,9 @@ function withoutCode(text: string, command: ParsedCommand | null): string {
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<boolean> {
   // Without a key no code is valid.
   if (!hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return false;
-  const code = await findCodeByHash(ctx, "link", hashCode(command.argument));
+  const codeHash = hashCode(command.argument);
+  const code =
+    (await findCodeByHash(ctx, "link", codeHash)) ?? (await findCodeByHash(ctx, "login", codeHash));
   if (code !== null) await ctx.db.delete("codes", code._id);
   return code !== null;
 }

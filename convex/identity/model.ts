@@ -5,7 +5,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { FROZEN } from "../lib/refusals";
 import { charge } from "../platform/limits/charges";
-import { queryBy, queryByBoth } from "../platform/records";
+import { explainPublicId, queryBy, queryByBoth } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { HOUR } from "../lib/time";
 import type { Listed } from "./tables";
@@ -78,9 +78,11 @@ export function createUserId(): string {
 /**
  * The account that an id names. Rows hold the first id of an account for good.
  * @returns The account's `userId`, and its row if it has one.
- * @throws AppError `not_found` if its owner has replaced the id.
+ * @throws AppError `not_found` if its owner has replaced the id; `invalid_request` for an example that is published.
  */
 export async function resolveAccount(ctx: QueryCtx, name: string) {
+  const reason = explainPublicId(name);
+  if (reason !== null) throw new AppError("invalid_request", reason);
   const renamed = await getOneFrom(ctx.db, "accounts", "by_name", name);
   const row = renamed ?? (await findAccount(ctx, name));
   if (renamed === null && row?.name !== undefined)

@@ -20,7 +20,7 @@ export const vClaimed = v.object({
 export const accountTables = {
   /**
    * Accounts, free or owned. A row exists after the first sign-in, offer or claim; an account without a row is free.
-   * Written by `identity/model`, `accounts/profile` (made, replaced) and `accounts/claims` (given up for another). Kept,
+   * Written by `identity/model`, `accounts/profile` and `accounts/chats` (made), `accounts/claims` (given up for another). Kept,
    * also when the user deletes their data: it protects their funds.
    */
   accounts: defineTable({
@@ -37,10 +37,13 @@ export const accountTables = {
     /** The login has claimed this id. It can claim no other. */
     claimed: v.optional(v.boolean()),
     /**
-     * The pending owner and the time it takes effect (epoch ms): a claim of an id with a wallet or, on an owned account, an
-     * operator's change of login. Without a login: a claim was ended, and no new one can begin before.
+     * The pending owner and the time it takes effect (epoch ms): a claim of an id with a wallet or, on an owned account, a
+     * change of login by the operator or (`asked`) by its owner. Without a login: a claim was ended, and no new one can begin
+     * before.
      */
-    claim: v.optional(v.object({ login: v.optional(v.string()), dueAt: v.number() })),
+    claim: v.optional(
+      v.object({ login: v.optional(v.string()), dueAt: v.number(), asked: v.optional(v.literal(true)) }),
+    ),
     /** The code in its link for an owner, which gives no more than the `userId` beside it. */
     ownerCode: v.optional(v.string()),
 

@@ -21,6 +21,18 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array {
   return hmac(sha256, key, message);
 }
 
+/**
+ * The 32 secret bytes of a seed, which only the deployment's key makes of it: what a card shows once can be in no table.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
+ */
+export function deriveSecret(purpose: string, seed: string): Uint8Array<ArrayBuffer> {
+  const key = deriveSubkey(
+    decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")),
+    `secret of a card: ${purpose}`,
+  );
+  return Uint8Array.from(hmacSha256(key, utf8ToBytes(seed)));
+}
+
 /** Compares two byte strings in a time that depends only on their lengths. */
 export function isEqualBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;

@@ -12,7 +12,7 @@ import { defineWorker } from "../platform/worker";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { SendStep, SendAttempt } from "./outbox";
-import { getBotTokenSeal, type Picture } from "./tables";
+import { getBotTokenSeal, SECRET_MARK, type Picture } from "./tables";
 import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
 import { getSecretSeal } from "./webhooks/tables";
 
@@ -43,21 +43,28 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   // The second attempt after an unknown outcome is the last one: wait until the messenger is reachable.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
-  const png = picture === null ? null : await drawPicture(ctx, picture);
+  const made = picture === null ? null : await callHandle<ArrayBuffer>(ctx, picture);
   // Nothing was sent: the card follows as text, as after a refused picture.
-  if (picture !== null && png === null)
+  if (picture !== null && made === null)
     return { kind: "refused", status: 400, reason: "There is no picture" };
+  const secret = next.secret === null ? null : await callHandle<string>(ctx, next.secret);
+  if (next.secret !== null && secret === null) return skip("There is no secret");
   const { threadId, buttons, edits } = next;
-  return sendMessage(botToken, { chatId, threadId, text: part, png, buttons, edits });
+  const text = secret === null ? part : part.replace(SECRET_MARK, secret);
+  const file = made === null ? null : { bytes: made, name: picture?.file };
+  return sendMessage(botToken, { chatId, threadId, text, file, buttons, edits });
 }
 
-/** The picture; `null` if there is nothing to draw, or drawing failed. */
-async function drawPicture(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
-  const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
+/** What a card's function makes of its subject; `null` if there is nothing, or it failed. */
+async function callHandle<Made>(
+  ctx: ActionCtx,
+  { handle, subject }: Pick<Picture, "handle" | "subject">,
+): Promise<Made | null> {
+  const making = handle as FunctionHandle<"action", { subject: string }, Made | null>;
   try {
-    return await ctx.runAction(drawing, { subject });
+    return await ctx.runAction(making, { subject });
   } catch (error) {
-    log.error("messenger.undrawn", { error: getErrorMessage(error) });
+    log.error("messenger.unmade", { error: getErrorMessage(error) });
     return null;
   }
 }

@@ -8,6 +8,8 @@ import {
   changeRules,
   RELAXATION_MS,
   toMessengerLogin,
+  findAccountByLogin,
+  parseMessengerLogin,
   getAccountName,
   findOwner,
   requireSetter,
@@ -20,7 +22,7 @@ import { literals } from "../lib/literals";
 import { derivePseudonym } from "../lib/crypto";
 import { formatDateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findCode, findFormerLink } from "./model";
+import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findFormerLink, withdrawCode } from "./model";
 import { findLink, findLinkOfMessenger, createCodeText, replaceCode, findUserOfMessenger } from "./model";
 import { FREEZE, notifyEverywhere } from "./notices";
 import { messengerTables } from "./tables";
@@ -150,6 +152,13 @@ export async function endLink(ctx: MutationCtx, userId: string, by: EndedBy): Pr
   if (link !== null) await dropLink(ctx, link, by);
 }
 
+/** Ends the link of a user whose data are deleted. An only login stays linked: without it nobody reaches the wallet. */
+export async function endErasedLink(ctx: MutationCtx, userId: string): Promise<void> {
+  const link = await findLink(ctx, userId);
+  if (link === null || !(await isLogin(ctx, userId, link.messengerId))) return endLink(ctx, userId, "token");
+  await ctx.db.patch("messengerLinks", link._id, { messengerUsername: undefined, codeHash: undefined });
+}
+
 /** Ends the say of the linked and the former messenger account of a user whose login has changed. */
 export async function endEveryLink(ctx: MutationCtx, userId: string): Promise<void> {
   await endLink(ctx, userId, "account");
@@ -166,12 +175,26 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
 /** The user of a messenger account's link, with their current id, and whether the account has confirmed it; or `null`. */
 export const findLinkedAccount = internalQuery({
   args: { messengerId: v.string() },
-  returns: v.union(v.object({ userId: v.string(), named: v.string(), confirmed: v.boolean() }), v.null()),
+  returns: v.union(
+    v.object({
+      userId: v.string(),
+      named: v.string(),
+      confirmed: v.boolean(),
+      /** The account belongs to a chat alone: its id was drawn, or is a secret that only its owner gives away. */
+      isOfChat: v.boolean(),
+    }),
+    v.null(),
+  ),
   handler: async (ctx, { messengerId }) => {
     const link = await findLinkOfMessenger(ctx, messengerId);
     if (link === null) return null;
     const { userId, confirmedAt } = link;
-    return { userId, named: await getAccountName(ctx, userId), confirmed: confirmedAt !== undefined };
+    return {
+      userId,
+      named: await getAccountName(ctx, userId),
+      confirmed: confirmedAt !== undefined,
+      isOfChat: parseMessengerLogin((await findOwner(ctx, userId))?.login) !== null,
+    };
   },
 });
 
@@ -212,7 +235,10 @@ async function requireLinkable(
   return { userId: code.userId, code };
 }
 
-/** The user whose account a messenger account may freeze: the user of its link, or of a link that ended less than two hours ago. */
+/**
+ * The user whose account a messenger account may freeze: by its link, by a link that ended less than two hours ago, or as
+ * the login.
+ */
 export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
   const linked = await findUserOfMessenger(ctx, messengerId);
   if (linked !== null) return linked;
@@ -222,7 +248,7 @@ export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: num
       q.eq("formerLink.messengerId", messengerId).gt("formerLink.until", now),
     )
     .first();
-  return former?.userId ?? null;
+  return former?.userId ?? (await findAccountByLogin(ctx, toMessengerLogin(messengerId)))?.userId ?? null;
 }
 
 /** Whether a messenger account is the user's only login: then no other account can approve orders or end a freeze. */
@@ -253,8 +279,7 @@ async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId
 export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">, by: EndedBy): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
-  const code = await findCode(ctx, userId, "link");
-  if (code !== null) await ctx.db.delete("codes", code._id);
+  await withdrawCode(ctx, userId, "link");
   const now = Date.now();
   // Unlinking several accounts in a row does not end the say of the first.
   const isFirst = (await findFormerLink(ctx, userId, now)) === null;

@@ -21,7 +21,9 @@ export const ANSWER = "bot answer";
 type Message = Doc<"messages">;
 /** A card to send, before it becomes a row. */
 export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
-  [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "topic"]?: Message[Field] | undefined;
+  [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "secret" | "topic"]?:
+    | Message[Field]
+    | undefined;
 } & {
   /** A chat for this card only: `chat` or `chat:topic`. */
   chatId?: string | undefined;
@@ -186,9 +188,11 @@ const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 /** The length of a link code: 40 random bits. */
 export const CODE_LENGTH = 8;
 
-/** Random characters, of five bits each. */
-export function createCodeText(length: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(length));
+/** Characters of five bits each, random unless they are derived from given bytes. */
+export function createCodeText(
+  length: number,
+  bytes = crypto.getRandomValues(new Uint8Array(length)),
+): string {
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
 }
 
@@ -215,18 +219,21 @@ export async function findCodeByHash(
 }
 
 /** A user's latest code of a kind, perhaps expired, or `null`. */
-export async function findCode(ctx: QueryCtx, userId: string, kind: "link" | "proof"): Promise<Code | null> {
+export async function findCode(ctx: QueryCtx, userId: string, kind: Code["kind"]): Promise<Code | null> {
   return queryByBoth(ctx.db.query("codes"), "userId", userId, "kind", kind).unique();
 }
 
 /** Stores a user's code; it replaces the earlier one of its kind. */
-export async function replaceCode(
-  ctx: MutationCtx,
-  code: WithoutSystemFields<Code> & { kind: "link" | "proof" },
-): Promise<void> {
+export async function replaceCode(ctx: MutationCtx, code: WithoutSystemFields<Code>): Promise<void> {
   const earlier = await findCode(ctx, code.userId, code.kind);
   if (earlier === null) await ctx.db.insert("codes", code);
   else await ctx.db.replace("codes", earlier._id, code);
+}
+
+/** Withdraws a user's open code of a kind, if there is one. */
+export async function withdrawCode(ctx: MutationCtx, userId: string, kind: Code["kind"]): Promise<void> {
+  const code = await findCode(ctx, userId, kind);
+  if (code !== null) await ctx.db.delete("codes", code._id);
 }
 
 /** Why the user's latest settled card did not arrive, in the messenger's or the service's words; `null` if it did. */

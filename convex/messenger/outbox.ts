@@ -21,7 +21,7 @@ import {
   parsePlace,
   findUserOfMessenger,
 } from "./model";
-import { vButtons, vPicture, vReplaced } from "./tables";
+import { vButtons, vPicture, vReplaced, vSecret } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
 /** The delivery of a card after it was queued: the state after each attempt, and its storage. */
@@ -121,6 +121,8 @@ const vSendAttempt = v.object({
   part: v.string(),
   /** The function that draws the picture; the part is its caption. */
   picture: v.union(vPicture, v.null()),
+  /** The function that returns the secret in the part. */
+  secret: v.union(vSecret, v.null()),
   buttons: vButtons,
   /** The message that the part replaces. */
   edits: v.union(vReplaced, v.null()),
@@ -181,8 +183,8 @@ async function applyStep(
     return null;
   }
   await completeWork(ctx, job);
-  if (row.sealedBotToken !== undefined)
-    await ctx.db.patch("messages", row._id, { sealedBotToken: undefined });
+  if (row.sealedBotToken !== undefined || row.secret !== undefined)
+    await ctx.db.patch("messages", row._id, { sealedBotToken: undefined, secret: undefined });
   await settleCard(ctx, after);
   return null;
 }
@@ -257,6 +259,7 @@ async function beginNextAttempt(
     userId,
     part,
     picture: partsSent === 0 ? (row.picture ?? null) : null,
+    secret: partsSent === 0 ? (row.secret ?? null) : null,
     buttons: partsSent === row.parts.length - 1 ? (row.buttons ?? []) : [],
     edits: partsSent === 0 ? (row.replaces ?? null) : null,
     sealedBotToken,

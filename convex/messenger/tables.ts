@@ -4,9 +4,19 @@ import { literals } from "../lib/literals";
 import { indexCreatedBefore, indexOfUser, indexOlderThan, type RecordsOf } from "../platform/records";
 import type { SealContext } from "../lib/seals";
 
-/** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
-export const vPicture = v.object({ handle: v.string(), subject: v.string() });
+/** A function handle that is called with `{ subject }` and makes a PNG or a file, or returns `null` if there is none. */
+export const vPicture = v.object({
+  handle: v.string(),
+  subject: v.string(),
+  /** The name of the file that it makes; absent: a picture. */
+  file: v.optional(v.string()),
+});
 export type Picture = Infer<typeof vPicture>;
+
+/** A function handle that is called with `{ subject }` and returns a text that no table holds, or `null` if it is gone. */
+export const vSecret = v.object({ handle: v.string(), subject: v.string() });
+/** Stands for the secret in a card's words. */
+export const SECRET_MARK = "[secret]";
 
 /** A piece of a card's line. */
 export const vSpan = v.union(
@@ -77,12 +87,12 @@ export const messengerTables = {
     .index("by_confirmedAt", ["confirmedAt"]),
 
   /**
-   * Codes that prove a link between accounts. A `link` binds a messenger account to its user, and a `proof` an
-   * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/linking`,
-   * `social/authors`), withdrawn by unlinking or shown in a group (`bot/updates`).
+   * Codes that prove a link between accounts. A `link` binds a messenger account to its user, a `proof` an account of the
+   * network, and a `login` makes another login its user's: the latest of a user (written by `messenger/model`), until it is
+   * used (`messenger/linking`, `social/authors`, `accounts/chats`), withdrawn by unlinking or shown in a group (`bot/updates`).
    */
   codes: defineTable({
-    kind: literals("link", "proof"),
+    kind: literals("link", "proof", "login"),
     userId: v.string(),
     /** HMAC-SHA256 of the code; of a proof, which is posted in public, SHA-256. */
     codeHash: v.string(),
@@ -119,6 +129,8 @@ export const messengerTables = {
     parts: v.array(v.string()),
     /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
     picture: v.optional(vPicture),
+    /** Takes the place of `SECRET_MARK` in the first part when the card is sent; removed at the end. */
+    secret: v.optional(vSecret),
     /** Shown below the last part. */
     buttons: v.optional(vButtons),
     /** The message in the chat that the first part replaces. */
@@ -163,7 +175,8 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
-    ownedBy: { rows: indexOfUser("by_userId"), section: "messengerLinks", onDeletion: "go" },
+    // The deletion itself ends the link, unless it is an owner's only login: then the wallet would be lost with it.
+    ownedBy: { rows: indexOfUser("by_userId"), section: "messengerLinks", onDeletion: "stay" },
     withheld: ["codeHash"],
   },
   codes: {
@@ -194,7 +207,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
           NOTICES.every((one) => one !== kind) || (state !== "queued" && state !== "sending"),
       },
     },
-    withheld: ["onSettled", "sealedBotToken"],
+    withheld: ["onSettled", "sealedBotToken", "secret"],
   },
   chatMoves: { keep: "chats that are set anywhere are known by them" },
 };

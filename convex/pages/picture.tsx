@@ -1,4 +1,5 @@
 import type { Child } from "hono/jsx";
+import { encode } from "uqr";
 import { raw } from "hono/html";
 import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/grammar";
 import type { DrawnHistory } from "../alerts/observations";
@@ -261,4 +262,30 @@ function getAxisFormat({ kind }: Condition): (value: number) => string {
   if (kind === "change") return (value) => formatSignedPercent(value);
   if (kind === "funding") return (value) => formatPercent(Number(value.toPrecision(4)));
   return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;
+}
+
+/** Groups of digits in a line of an address, and digits in a group. */
+const [GROUPS, DIGITS] = [3, 7];
+
+/** A wallet's address to scan, beside its digits. */
+export function drawDeposit(address: string, site: string): string {
+  const { data, size } = encode(address, { ecc: "M", border: 2 });
+  const side = BODY.bottom - BODY.top;
+  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  const groups = address.match(new RegExp(`.{1,${DIGITS}}`, "g")) ?? [];
+  const lines = [0, GROUPS].map((from) => groups.slice(from, from + GROUPS).join(" "));
+  const left = MARGIN + side + MARGIN;
+  return renderSvg(
+    { title: "Your wallet", aside: "Base, chain 8453", source: "USDC or ETH on Base only", site },
+    <>
+      <svg x={MARGIN} y={BODY.top} width={side} height={side} viewBox={`0 0 ${size} ${size}`}>
+        <rect width={size} height={size} fill="#fff" />
+        <path d={dark.join("")} fill="#000" shape-rendering="crispEdges" />
+      </svg>
+      <TextLines kind="soft" x={left} y={BODY.top + 110} say="Scan it, or copy the address below" />
+      {lines.map((say, index) => (
+        <TextLines kind="figure" x={left} y={BODY.top + 190 + 60 * index} say={say} />
+      ))}
+    </>,
+  );
 }

@@ -8,7 +8,7 @@ import { DAY, HOUR } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
-import { drawAlert, drawSignals, drawWeek, type DrawnAlert, type DrawnWeek } from "./picture";
+import { drawAlert, drawDeposit, drawSignals, drawWeek, type DrawnAlert, type DrawnWeek } from "./picture";
 import { readSignal, type SignalData } from "./signal";
 
 /**
@@ -79,6 +79,9 @@ export const week = defineDrawing(readWeek, drawWeek);
 
 /** Draws an alert's last days. The subject is its id. */
 export const alert = defineDrawing(readAlert, drawAlert);
+
+/** Draws a wallet's address to scan. The subject is the address. */
+export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address), drawDeposit);
 
 /**
  * The renderer with its fonts, created once a module state: on a local stack once, on the platform once an action. Its 1.4 MB

@@ -152,6 +152,27 @@ export const SHARED_ID = "mcp-anonymous";
 export const NOT_SHARED =
   "must be your own, a long random one: mcp-anonymous is what every client without one sends";
 
+/** Ids that documents and tools print as examples: many people would share the wallet. Compared without case. */
+const PUBLISHED = new Set([
+  "3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7",
+  "123e4567-e89b-12d3-a456-426614174000",
+  "550e8400-e29b-41d4-a716-446655440000",
+  "00000000-0000-0000-0000-000000000000",
+]);
+const PLACEHOLDER = /^<?your[-_ ](?:(?:own|long|secret|random)[-_ ])*(?:user[-_ ]?)?id>?$/;
+/** The form of `derivePseudonym`. */
+const PSEUDONYM = /^usr_[0-9a-f]{24}$/;
+
+/** Why an id that others know can be nobody's; `null` for any other. */
+export function explainPublicId(userId: string): string | null {
+  const plain = userId.toLowerCase();
+  if (PUBLISHED.has(plain) || PLACEHOLDER.test(plain))
+    return "userId is an example that everybody can read: make your own, a long random one such as a UUID";
+  return PSEUDONYM.test(plain)
+    ? "userId is the public name of an account, which opens nothing: use its id"
+    : null;
+}
+
 /** A `userId` as `platform/http/input` takes it. @throws AppError `invalid_request` */
 export function parseUserId(text: string): string {
   const userId = text.trim();

@@ -117,10 +117,20 @@ export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
   if (row !== null) await close(ctx, row);
 }
 
-/** Puts work off: it continues after this long. @returns Whether the attempt was current. */
-export async function snoozeWork(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
+/**
+ * Puts work off: it continues after this long.
+ * @param args What its action gets then; as before unless they are given.
+ * @returns Whether the attempt was current.
+ */
+export async function snoozeWork(
+  ctx: MutationCtx,
+  job: Job,
+  ms: number,
+  args?: Record<string, Value>,
+): Promise<boolean> {
   const row = await getRunningWork(ctx, job);
-  if (row !== null) await putOff(ctx, row, ms);
+  if (row !== null && args !== undefined) await ctx.db.patch("work", row._id, { args });
+  if (row !== null) await putOff(ctx, { ...row, ...(args === undefined ? {} : { args }) }, ms);
   return row !== null;
 }
 

@@ -41,8 +41,8 @@ type Message = {
   threadId: number | null;
   /** HTML, at most 4,096 characters after parsing; below a picture at most 1,024, or "". */
   text: string;
-  /** The picture to send with it. */
-  png: ArrayBuffer | null;
+  /** The picture to send with it, or another file by its name. */
+  file: { bytes: ArrayBuffer; name: string | undefined } | null;
   /** Rows of them. */
   buttons: readonly (readonly Button[])[];
   /** The message to replace; repeating a replacement changes nothing. */
@@ -57,26 +57,30 @@ export async function sendMessage(botToken: string, message: Message): Promise<S
   return message.edits !== null && isThere ? { kind: "sent" } : outcome;
 }
 
-function chooseMethod({ png, edits }: Message): string {
-  if (edits === null) return png === null ? "sendMessage" : "sendPhoto";
-  if (png !== null) return "editMessageMedia";
+function chooseMethod({ file, edits }: Message): string {
+  if (edits === null)
+    return file === null ? "sendMessage" : file.name === undefined ? "sendPhoto" : "sendDocument";
+  if (file !== null) return "editMessageMedia";
   return edits.isPicture ? "editMessageCaption" : "editMessageText";
 }
 
 function buildBody(message: Message): RequestInit {
-  const { text, png, edits } = message;
+  const { text, file, edits } = message;
   const where = { ...buildAddress(message), ...buildKeyboard(message) };
   const caption = text === "" ? {} : { caption: text, parse_mode: "HTML" };
-  if (png === null) {
+  if (file === null) {
     const textFields = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
     return buildJsonPost({ ...where, ...(edits?.isPicture === true ? caption : textFields) });
   }
-  const media = { type: "photo", media: "attach://photo", ...caption };
+  const { bytes, name: fileName } = file;
+  const kind = fileName === undefined ? "photo" : "document";
+  const media = { type: kind, media: `attach://${kind}`, ...caption };
   const form = new FormData();
   for (const [name, value] of Object.entries({ ...where, ...(edits === null ? caption : { media }) }))
     form.append(name, typeof value === "string" ? value : JSON.stringify(value));
   // The platform's `set` loses a file's name and type.
-  form.append("photo", new File([png], "picture.png", { type: "image/png" }));
+  const type = fileName === undefined ? "image/png" : "application/json";
+  form.append(kind, new File([bytes], fileName ?? "picture.png", { type }));
   return { method: "POST", body: form };
 }
 

@@ -11,10 +11,12 @@ import {
   isNamed,
   MESSAGE,
   readKeyboard,
+  readDocument,
   readPhoto,
   readText,
   Refusal,
   refuse,
+  type Document,
   type Keyboard,
   type Photo,
 } from "./messengerForms";
@@ -31,6 +33,8 @@ export type SentMessage = {
   /** Absent for a chat action. */
   messageId?: number;
   photo?: Photo;
+  /** A file that is no picture. */
+  document?: Document;
   /** Rows of buttons below it. */
   keyboard?: Keyboard;
 };
@@ -51,6 +55,7 @@ const parametersShape = z.looseObject({
   caption,
   reply_markup: z.unknown().optional(),
   photo: z.unknown().optional(),
+  document: z.unknown().optional(),
   /** JSON: in a form together with the picture that it names. */
   media: z.string().default(""),
   action: z.string().default(""),
@@ -138,14 +143,20 @@ export function createMessenger(options: {
     ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   });
 
-  const stand = (method: string, message: ChatMessage, sent?: Awaited<ReturnType<typeof readPhoto>>) => {
+  const stand = (
+    method: string,
+    message: ChatMessage,
+    sent: Partial<Awaited<ReturnType<typeof readPhoto>>> & { document?: Document } = {},
+  ) => {
+    const { photo, file, document } = sent;
     const { botToken, chatId, messageId, source, keyboard } = message;
     messagesByKey.set(getKey(message), message);
-    if (sent !== undefined) pictures.set(messageId, sent.file);
+    if (file !== undefined) pictures.set(messageId, file);
     for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
     accepted({
       ...{ botToken, method, chatId, text: source, at: now(), messageId },
-      ...(sent === undefined ? {} : { photo: sent.photo }),
+      ...(photo === undefined ? {} : { photo }),
+      ...(document === undefined ? {} : { document }),
       ...(keyboard.length === 0 ? {} : { keyboard }),
     });
     return toView(message);
@@ -161,6 +172,20 @@ export function createMessenger(options: {
     const photo = isPhoto ? await readPhoto(parameters.photo) : undefined;
     const messageId = ++lastMessageId;
     return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
+  };
+
+  const sendDocument = async (botToken: string, parameters: Parameters) => {
+    const chatId = requireChat(parameters);
+    const text = readText(parameters.caption, parameters.parse_mode, CAPTION);
+    const keyboard = readKeyboard(parameters.reply_markup);
+    const document = await readDocument(parameters.document);
+    const source = parameters.caption;
+    const messageId = ++lastMessageId;
+    return stand(
+      "sendDocument",
+      { botToken, chatId, messageId, text, source, keyboard, isPhoto: true },
+      { document },
+    );
   };
 
   const edit = async (method: Editing, botToken: string, parameters: Parameters) => {
@@ -221,6 +246,8 @@ export function createMessenger(options: {
       case "sendMessage":
       case "sendPhoto":
         return send(method, botToken, parameters);
+      case "sendDocument":
+        return sendDocument(botToken, parameters);
       case "editMessageText":
       case "editMessageCaption":
       case "editMessageMedia":

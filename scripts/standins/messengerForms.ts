@@ -130,3 +130,14 @@ export async function readPhoto(given: unknown): Promise<{ photo: Photo; file: U
   if (width + height > 10_000 || ratio > 20) return refuse("PHOTO_INVALID_DIMENSIONS");
   return { photo: { width, height, bytes: file.length }, file };
 }
+
+export type Document = { name: string; text: string };
+
+/** @param given The field `document` of a form, a text file here. @throws Refusal */
+export async function readDocument(given: unknown): Promise<Document> {
+  if (given === undefined) return refuse("there is no document in the request");
+  if (!(given instanceof File) || given.name === "") return refuse("wrong remote file identifier specified");
+  if (given.size > 50 * 1024 * 1024) throw new Refusal("Request Entity Too Large", 413);
+  if (given.size === 0) return refuse("file must be non-empty");
+  return { name: given.name, text: await given.text() };
+}

@@ -76,6 +76,7 @@ test("a userId that was replaced is 404 everywhere, whoever names it; everything
   await say(app, "/newid yes");
   expect(await browser.query(api.accounts.profile.me, {})).toMatchObject(replaced);
   await tap(app, "🔁 Replace");
+  await say(app, "/ai");
   const [last = ""] = /usr_[0-9a-f]{32}/.exec(await newest(app)) ?? [];
   const ids = [userId, now, last];
   const answers = await Promise.all(ids.map((id) => app.get(`/mcp/defi/portfolio?userId=${id}`)));

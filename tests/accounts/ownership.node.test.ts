@@ -101,7 +101,7 @@ test("an owner by phone alone keeps it linked, ends a freeze two hours later, an
   await say(app, await linkOf(app, LONG));
   await tap(app, "🔐 Own");
   await say(app, "/unlink");
-  expect(await newest(app)).toMatch(/do not unlink.*\/freeze.*\/newid.*login to the web application/s);
+  expect(await newest(app)).toMatch(/do not unlink.*\/freeze.*\/newid.*make another login: \/login/s);
 
   await say(app, "/freeze");
   expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");

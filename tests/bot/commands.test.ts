@@ -10,7 +10,7 @@ import { ALICE, arrived, createBotApp, deliver, linkedUser, say, test, underWay,
 
 const HOUR = 3_600_000;
 const HOW_TO_LINK = expect.stringContaining(
-  "the answer has an <b>ownerUrl</b>. Open it, or paste it here, and tap Own.",
+  "its answer has an <b>ownerUrl</b>. Open it, or paste it here, and tap Own.",
 );
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 /** Whoever fails, in words of the person who asked. */
@@ -30,7 +30,7 @@ describe("every command", () => {
 
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
-    expect(own).toHaveLength(12);
+    expect(own).toHaveLength(16);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("wallets")).toEqual([]);
   });

@@ -237,12 +237,14 @@ test("questions of one account are limited, in however many groups it asks them"
 test("where an account is needed, a button leads to the web application where there is one, else words", async ({
   app,
 }) => {
-  expect(await say(app, "/portfolio")).toEqual([expect.stringContaining("ownerUrl")]);
+  for (const words of ["/portfolio", "swap 5 USDC to ETH"])
+    expect(await say(app, words)).toEqual([expect.stringContaining("ownerUrl")]);
   closeApp();
   const web = createBotApp({ env: { WEB_APP_URL: "https://app.example/me?theme=dark" } });
   const [card = ""] = await say(web, "/follow SOL");
   expect(card).toContain("This needs your account: link it, and send that again.");
   expect(web.cards().at(-1)?.keyboard?.flat()).toMatchObject([
     { text: "Link my account", url: "https://app.example/me?theme=dark&link=messenger" },
+    { text: "Create my wallet" },
   ]);
 });

@@ -190,7 +190,7 @@ test("prices come from what is stored, without a model: by the command, by a coi
   const [welcome] = await say(app, "/start");
   expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
   const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];
-  expect(buttons.map(({ text }) => text)).toEqual(["Set an alert", "Signals", "Portfolio"]);
+  expect(buttons.map(({ text }) => text)).toEqual(["Set an alert", "Signals", "Create my wallet"]);
   expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC at \$1\d\d,000 or above/);
   closeApp();
   const fresh = createBotApp();

@@ -123,7 +123,7 @@ export function createApp(options: AppSettings = {}) {
     cards: () =>
       standins
         .sent("messenger")
-        .filter(({ method }) => /^(?:sendMessage|sendPhoto|editMessage\w+)$/.test(method)),
+        .filter(({ method }) => /^(?:send(?:Message|Photo|Document)|editMessage\w+)$/.test(method)),
   };
 }
 

@@ -149,6 +149,15 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   return limits;
 }
 
+/** An owner's limit of all orders, and the chat's own cap, each with what is left of it at `now`; in micro-USD. */
+export async function getChatAllowance(ctx: QueryCtx, userId: string, now: number) {
+  const request = { kind: "send", token: "USDC", amount: "0", toAddress: "" } as const;
+  const caps = await listCaps(ctx, { userId, by: "chat", address: null, request }, true, now);
+  const [account, chat] = caps.map((cap) => ({ most: cap.most, left: getRemaining(cap) }));
+  if (account === undefined || chat === undefined) throw new Error("A chat has two caps");
+  return { account, chat: { most: chat.most, left: chat.left < account.left ? chat.left : account.left } };
+}
+
 /** The orders of a sum, oldest first. @throws AppError `rate_limited` if there are too many. */
 async function listSummedOrders(range: {
   take: (count: number) => Promise<Doc<"orders">[]>;

@@ -1,0 +1,161 @@
+import { createFunctionHandle } from "convex/server";
+import { internal } from "../_generated/api";
+import type { MutationCtx } from "../_generated/server";
+import { eraseAccount } from "../accounts/data";
+import { createKey, deriveKey, revokeKey } from "../accounts/keys";
+import { changeLimit } from "../accounts/profile";
+import {
+  createRandomHex,
+  findOwner,
+  getAccountName,
+  listKeysOfAccount,
+  type Account,
+} from "../identity/model";
+import { getSiteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { formatUsd } from "../lib/text/numbers";
+import { formatDateTime } from "../lib/time";
+import { toUsd } from "../lib/money/amounts";
+import { isLogin } from "../messenger/linking";
+import type { Paragraph } from "../messenger/format";
+import { SECRET_MARK } from "../messenger/tables";
+import { charge } from "../platform/limits/charges";
+import { getChatAllowance } from "../wallets/orders/limits";
+import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+
+/** Answers about the account of a linked chat: its limits, its id and keys, its data. Steps of their caller's mutation. */
+
+/** The account for a change that only its login makes. @throws AppError `forbidden`, `rate_limited` */
+async function requireLogin(ctx: MutationCtx, { userId, sender }: CommandRequest): Promise<Account> {
+  const row = await findOwner(ctx, userId);
+  if (row === null || !(await isLogin(ctx, userId, sender.messengerId)))
+    throw new AppError("forbidden", "This chat is not the account's login: do that in the web application");
+  await charge(ctx, "settings", { userId, address: null });
+  return row;
+}
+
+/** Shows the limits and what is left of them; an amount sets the account's. */
+export async function answerLimits(ctx: MutationCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const { userId, argument, now } = request;
+  if (argument !== "")
+    await changeLimit(ctx, await requireLogin(ctx, request), argument.replace(/^\$\s*/, ""));
+  const { account, chat } = await getChatAllowance(ctx, userId, now);
+  const [, next] = (await findOwner(ctx, userId))?.limits ?? [];
+  const usd = (micro: bigint) => `${formatUsd(toUsd(micro))} USD`;
+  return {
+    answer: [
+      [{ bold: "📏 Your limits in any 24 hours" }],
+      [`All orders together: ${usd(account.most)}, of which ${usd(account.left)} are left.`],
+      [
+        `By this chat, to addresses that are not on your list and for what swaps may lose: ${usd(chat.most)}, of which ${usd(chat.left)} are left.`,
+      ],
+      ...(next !== undefined && next.countsFrom > now
+        ? [[`From ${formatDateTime(next.countsFrom)} on all orders: ${usd(BigInt(next.dailyMicroUsd))}.`]]
+        : []),
+      [
+        "To set the first one: ",
+        { command: "limits" },
+        " 500. A lower one holds at once, a higher one two hours later.",
+      ],
+    ],
+  };
+}
+
+/** The scopes of the keys that the chat makes, by the words on their buttons. */
+const KEYS = [
+  ["read", "Key that reads"],
+  ["trade", "Key that swaps"],
+  ["withdraw", "Key that sends"],
+] as const;
+
+/** What an AI client is given to reach the service's tools. */
+const describeTools = (site: string): Paragraph => [
+  { words: "Add the tools to your client", href: `${site}/start#ai` },
+  ", with the setting “",
+  { code: `NOELCLAW_CONVEX_URL=${site}` },
+  "”.",
+];
+
+/** The account for AI clients and programs: the one place of the bot that shows its id. Taps make and revoke keys. */
+export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const { userId, argument, isTap } = request;
+  const [, keyId] = /^off (\S{1,40})$/.exec(argument) ?? [];
+  const scope = KEYS.find(([one]) => one === argument)?.[0];
+  if (isTap && keyId !== undefined) {
+    await revokeKey(ctx, userId, keyId);
+    return reply("That key opens nothing any more.");
+  }
+  if (isTap && scope !== undefined) {
+    await requireLogin(ctx, request);
+    const seed = createRandomHex(16);
+    const wish = { name: `${scope} from the bot`, scopes: [scope] };
+    const { countsFrom } = await createKey(ctx, userId, wish, deriveKey(seed));
+    const what =
+      scope === "read"
+        ? "It reads, and moves nothing."
+        : `From ${formatDateTime(countsFrom)} on it ${scope === "trade" ? "swaps" : "sends to your recipients"} without a tap of yours, within your limits.`;
+    const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+    return {
+      answer: [
+        [{ bold: "🔑 A key, shown this once" }, "\n", { code: SECRET_MARK }],
+        [
+          "A program sends it as ",
+          { code: "Authorization: Bearer mk_…" },
+          ` with your id. ${what} `,
+          { command: "ai" },
+          " revokes it.",
+        ],
+      ],
+      secret: { handle, subject: `key ${seed}` },
+    };
+  }
+  const keys = await listKeysOfAccount(ctx, userId);
+  return {
+    answer: [
+      [{ bold: "🤖 Your account in AI clients and programs" }],
+      describeTools(getSiteUrl()),
+      ["The id that it asks for: ", { code: await getAccountName(ctx, userId) }],
+      [
+        "Whoever has the id sees what you hold and may ask you for orders, which wait for your tap here. Show it to nobody else; ",
+        { command: "newid" },
+        " replaces it.",
+      ],
+    ],
+    buttons: [
+      ...KEYS.map(([one, text]) => [{ text, command: `ai ${one}` }]),
+      ...keys.map(({ _id, name }) => [{ text: `Revoke ${name}`, command: `ai off ${_id}` }]),
+    ],
+  };
+}
+
+/** The account's data as a file, which is made when it is sent. */
+export async function answerExport(
+  ctx: MutationCtx,
+  { userId, sender }: CommandRequest,
+): Promise<CommandOutcome> {
+  await charge(ctx, "settings", { userId, address: null });
+  const handle = await createFunctionHandle(internal.accounts.attachments.exportData);
+  return {
+    answer: [["Everything that is stored about your account. It has no key of yours, and not your id."]],
+    picture: { handle, subject: sender.messengerId, file: "account-data.json" },
+  };
+}
+
+/** Deletes the account's data after a tap. */
+export async function answerDelete(ctx: MutationCtx, request: CommandRequest): Promise<CommandOutcome> {
+  if (request.isTap && request.argument === "yes") {
+    await eraseAccount(ctx, await requireLogin(ctx, request));
+    return reply("Your data are being deleted. The wallet stays yours, and this chat stays its login.");
+  }
+  return {
+    answer: [
+      [{ bold: "🗑 Delete your data?" }],
+      [
+        "Alerts, research, conversations, recipients and cards go for good. The wallet with what is in it, the records of its orders and this login stay: they protect your money. ",
+        { command: "export" },
+        " gives you a copy first.",
+      ],
+    ],
+    buttons: [[{ text: "🗑 Delete", command: "delete yes" }]],
+  };
+}

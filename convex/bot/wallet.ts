@@ -1,0 +1,94 @@
+import { createFunctionHandle } from "convex/server";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { getRequired } from "../lib/env";
+import { charge } from "../platform/limits/charges";
+import { formatDateTime } from "../lib/time";
+import type { Button } from "../messenger/format";
+import { SECRET_MARK } from "../messenger/tables";
+import { ensureWallet } from "../wallets/custody/wallets";
+import { buildDepositCard, CREATE, needsAccount } from "./cards";
+import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+
+/** Answers about the account of a private chat that take more than one transaction: its wallet, and its login. */
+
+/**
+ * The wallet's address with a picture to scan; for half an hour the wallet is looked at. A tap makes an account where there
+ * is none (`new`), or moves the account's link to the chat that is its login (`here`).
+ */
+export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const { argument, isTap, sender } = request;
+  const { messengerId } = sender;
+  getRequired("WALLET_ENCRYPTION_KEY");
+  if (isTap && argument === "here")
+    await ctx.runMutation(internal.accounts.chats.moveLinkToLogin, { messengerId });
+  const make = isTap && argument === "new";
+  const account: { userId: string; isLogin: boolean } | null = await ctx.runMutation(
+    internal.accounts.chats.ensureAccount,
+    { messengerId, make },
+  );
+  if (account === null) return needsAccount(ctx, messengerId);
+  const { userId, isLogin } = account;
+  const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
+  await ctx.runMutation(internal.bot.arrivals.watch, { userId, address });
+  const handle = await createFunctionHandle(internal.pages.pictures.deposit);
+  const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
+  return { answer: buildDepositCard(address, isLogin), buttons, picture: { handle, subject: address } };
+}
+
+/** The button about the account of whoever starts the bot. A link that went with a deletion is restored. */
+export async function findAccountButton(ctx: ActionCtx, { sender, userId }: CommandRequest): Promise<Button> {
+  const portfolio = { text: "Portfolio", command: "portfolio" };
+  if (userId !== "" || !sender.alone) return portfolio;
+  const { messengerId } = sender;
+  if ((await ctx.runMutation(internal.accounts.chats.ensureAccount, { messengerId, make: false })) !== null)
+    return portfolio;
+  const { isLogin } = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
+  return isLogin ? { text: "Use my account here", command: "wallet here" } : CREATE;
+}
+
+/**
+ * Makes the code by which another chat or the web application becomes the login; or, with a code of another chat (its hash),
+ * asks whether this one shall, and after a tap opens that change.
+ */
+export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+  const { sender, argument: codeHash, userId, isTap } = request;
+  const { messengerId } = sender;
+  if (codeHash === "") {
+    if (userId === "") return needsAccount(ctx, messengerId);
+    const seed: string = await ctx.runMutation(internal.accounts.chats.createLoginCode, {
+      userId,
+      messengerId,
+    });
+    const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+    return {
+      answer: [
+        [{ bold: "🔑 Another login" }, "\n", { code: SECRET_MARK }],
+        [
+          "For ten minutes: give this code to the web application, or send ",
+          { command: "login" },
+          " and the code from another private chat with me. Two hours later that is your login, and this chat stays linked. Give the code to nobody: a freeze cancels the change.",
+        ],
+      ],
+      secret: { handle, subject: `login ${seed}` },
+    };
+  }
+  await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
+  const wish = { codeHash, messengerId, isMeant: isTap };
+  const { account, from } = await ctx.runMutation(internal.accounts.chats.redeemLoginCode, wish);
+  const when = formatDateTime(from);
+  if (isTap)
+    return reply(
+      { bold: "🔐 Not yet" },
+      `\nFrom ${when} on this chat is the login of ${account}, unless a freeze cancels it. You are told here then.`,
+    );
+  return {
+    answer: [
+      [{ bold: `🔐 Make this chat the login of ${account}?` }],
+      [
+        `From ${when} on. Do it only if you made the code yourself: whoever made it stays linked to the account, and may spend what you pay in.`,
+      ],
+    ],
+    buttons: [[{ text: "🔐 Yes, mine", command: `login ${codeHash}` }]],
+  };
+}
