@@ -1,11 +1,10 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import {
   createRandomHex,
   createUserId,
   findAccountByLogin,
   findOwner,
-  getClaimDueAt,
   parseMessengerLogin,
   RELAXATION_MS,
   requireUnfrozenRules,
@@ -34,16 +33,20 @@ import { findLoginConflict, findPendingClaim, openPendingClaim } from "./claims"
  * which takes its place two hours later. The id of such an account is drawn here, and only its owner is shown it.
  */
 
+const vChatAccount = v.object({ userId: v.string(), isLogin: v.boolean() });
+/** An account, and whether the chat is its login. */
+export type ChatAccount = Infer<typeof vChatAccount>;
+
 /**
  * The account of a messenger account: the one it is linked to, or the one whose login it is, which is linked again where no
  * chat is; otherwise a new one, owned from the first second.
  * @param args.make Whether to make one.
- * @returns The account, and whether the chat is its login; `null` for none.
+ * @returns `null` for none.
  * @throws AppError `conflict` while a claim of the messenger account's is pending.
  */
 export const ensureAccount = internalMutation({
   args: { messengerId: v.string(), make: v.boolean() },
-  returns: v.union(v.object({ userId: v.string(), isLogin: v.boolean() }), v.null()),
+  returns: v.union(vChatAccount, v.null()),
   handler: async (ctx, { messengerId, make }) => {
     const linked = await findUserOfMessenger(ctx, messengerId);
     if (linked !== null) return { userId: linked, isLogin: await isLogin(ctx, linked, messengerId) };
@@ -79,7 +82,8 @@ export const getStanding = internalQuery({
   handler: async (ctx, { messengerId }) => {
     const login = toMessengerLogin(messengerId);
     const own = await findAccountByLogin(ctx, login);
-    return { claimedFrom: getClaimDueAt(await findPendingClaim(ctx, login)), isLogin: own !== null };
+    const claimedFrom = (await findPendingClaim(ctx, login))?.claim?.dueAt ?? null;
+    return { claimedFrom, isLogin: own !== null };
   },
 });
 

@@ -15,6 +15,7 @@ import { findWallet } from "../wallets/model";
 import { isInUse } from "./data";
 import {
   type Account,
+  changeRules,
   resolveAccount,
   findAccount,
   findAccountByLogin,
@@ -224,7 +225,8 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
   }
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount !== null) await ctx.db.delete("accounts", ownAccount._id);
-  await cancelPendingRelaxations(ctx, userId, {
+  const change = stays ? changeRules : cancelPendingRelaxations;
+  await change(ctx, userId, {
     login,
     claimed: true,
     claim: undefined,

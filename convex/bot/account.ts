@@ -42,30 +42,30 @@ export async function answerLimits(ctx: MutationCtx, request: CommandRequest): P
   const { account, chat } = await getChatAllowance(ctx, userId, now);
   const [, next] = (await findOwner(ctx, userId))?.limits ?? [];
   const usd = (micro: bigint) => `${formatUsd(toUsd(micro))} USD`;
+  const shown = (cap: typeof chat) => `${usd(cap.most)}, of which ${usd(cap.left)} are left.`;
+  const raised =
+    next !== undefined && next.countsFrom > now
+      ? ` From ${formatDateTime(next.countsFrom)} on: ${usd(BigInt(next.dailyMicroUsd))}.`
+      : "";
   return {
     answer: [
       [{ bold: "📏 Your limits in any 24 hours" }],
-      [`All orders together: ${usd(account.most)}, of which ${usd(account.left)} are left.`],
+      [`All orders together: ${shown(account)}${raised}`],
+      [`By this chat, to addresses off your list and for what swaps may lose: ${shown(chat)}`],
       [
-        `By this chat, to addresses that are not on your list and for what swaps may lose: ${usd(chat.most)}, of which ${usd(chat.left)} are left.`,
-      ],
-      ...(next !== undefined && next.countsFrom > now
-        ? [[`From ${formatDateTime(next.countsFrom)} on all orders: ${usd(BigInt(next.dailyMicroUsd))}.`]]
-        : []),
-      [
-        "To set the first one: ",
+        "To set the first: ",
         { command: "limits" },
-        " 500. A lower one holds at once, a higher one two hours later.",
+        " 500. A lower one holds at once, a higher one in two hours.",
       ],
     ],
   };
 }
 
-/** The scopes of the keys that the chat makes, by the words on their buttons. */
+/** The scopes of the keys that the chat makes: what a button says, and what the key does. */
 const KEYS = [
-  ["read", "Key that reads"],
-  ["trade", "Key that swaps"],
-  ["withdraw", "Key that sends"],
+  { scope: "read", text: "Key that reads", does: "reads, and moves nothing" },
+  { scope: "trade", text: "Key that swaps", does: "swaps without your tap" },
+  { scope: "withdraw", text: "Key that sends", does: "sends to your recipients without your tap" },
 ] as const;
 
 /** What an AI client is given to reach the service's tools. */
@@ -80,28 +80,26 @@ const describeTools = (site: string): Paragraph => [
 export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promise<CommandOutcome> {
   const { userId, argument, isTap } = request;
   const [, keyId] = /^off (\S{1,40})$/.exec(argument) ?? [];
-  const scope = KEYS.find(([one]) => one === argument)?.[0];
   if (isTap && keyId !== undefined) {
     await revokeKey(ctx, userId, keyId);
     return reply("That key opens nothing any more.");
   }
-  if (isTap && scope !== undefined) {
+  const wanted = KEYS.find(({ scope }) => isTap && scope === argument);
+  if (wanted !== undefined) {
+    const { scope, does } = wanted;
     await requireLogin(ctx, request);
     const seed = createRandomHex(16);
     const wish = { name: `${scope} from the bot`, scopes: [scope] };
     const { countsFrom } = await createKey(ctx, userId, wish, deriveKey(seed));
-    const what =
-      scope === "read"
-        ? "It reads, and moves nothing."
-        : `From ${formatDateTime(countsFrom)} on it ${scope === "trade" ? "swaps" : "sends to your recipients"} without a tap of yours, within your limits.`;
     const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+    const how = `with your id. From ${formatDateTime(countsFrom)} on it ${does}.`;
     return {
       answer: [
         [{ bold: "🔑 A key, shown this once" }, "\n", { code: SECRET_MARK }],
         [
-          "A program sends it as ",
+          "A program sends it as “",
           { code: "Authorization: Bearer mk_…" },
-          ` with your id. ${what} `,
+          `” ${how} `,
           { command: "ai" },
           " revokes it.",
         ],
@@ -116,13 +114,13 @@ export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promi
       describeTools(getSiteUrl()),
       ["The id that it asks for: ", { code: await getAccountName(ctx, userId) }],
       [
-        "Whoever has the id sees what you hold and may ask you for orders, which wait for your tap here. Show it to nobody else; ",
+        "Whoever has it sees what you hold, and may ask for orders, which wait for your tap here. ",
         { command: "newid" },
         " replaces it.",
       ],
     ],
     buttons: [
-      ...KEYS.map(([one, text]) => [{ text, command: `ai ${one}` }]),
+      KEYS.map(({ scope, text }) => ({ text, command: `ai ${scope}` })),
       ...keys.map(({ _id, name }) => [{ text: `Revoke ${name}`, command: `ai off ${_id}` }]),
     ],
   };

@@ -9,15 +9,12 @@ import { WALLET_TOKENS } from "../wallets/tokens";
 
 /**
  * After a deposit card the wallet is looked at for half an hour, about thirty times, and its chat is told what has arrived.
- * The looks are one piece of leased work; without a card there is none. They end with the first order, whose proceeds are no
- * deposit.
+ * The looks are one piece of leased work; without a card there is none. What an order brings is no arrival.
  */
 
 const WATCHED_MS = 30 * MINUTE;
 /** A look every 15 seconds at first, and every two minutes at last. */
 const [SHORTEST_MS, LONGEST_MS] = [15 * SECOND, 2 * MINUTE];
-/** Anybody may send dust. */
-const MOST_TOLD = 5;
 
 const TOKENS = ["USDC", "ETH"] as const;
 
@@ -26,10 +23,8 @@ export const vWatched = {
   address: v.string(),
   /** Epoch ms. */
   since: v.number(),
-  /** How many arrivals were told. */
-  told: v.number(),
-  /** The most that was seen of each token, digits in its smallest unit: a node may lag. Absent before the first look. */
-  seen: v.optional(v.object({ USDC: v.string(), ETH: v.string() })),
+  /** At the last look: its time, and the most that was seen of each token (digits in its smallest unit), as nodes may lag. */
+  last: v.optional(v.object({ at: v.number(), USDC: v.string(), ETH: v.string() })),
 };
 
 /** Looks at a wallet from now on; an earlier watch of it ends. */
@@ -38,7 +33,7 @@ export const watch = defineMutation({ userId: v.string(), address: v.string() },
   await cancel(ctx, subject);
   const since = Date.now();
   const terms = { subject, until: since + WATCHED_MS };
-  await enqueueWork(ctx, internal.bot.looks.lookAtWallet, { ...watched, since, told: 0 }, terms);
+  await enqueueWork(ctx, internal.bot.looks.lookAtWallet, { ...watched, since }, terms);
 });
 
 /** Tells the chat what is more than before, and plans the next look. */
@@ -46,44 +41,42 @@ export const storeLook = defineMutation(
   { ...vWatched, job: vJob, USDC: v.string(), ETH: v.string() },
   async (ctx, { job, USDC, ETH, ...watched }) => {
     if ((await getRunningWork(ctx, job)) === null) return;
-    const { userId, since, told, seen } = watched;
+    const { userId, since, last } = watched;
     const now = Date.now();
-    const order = await ctx.db
-      .query("orders")
-      .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since))
-      .first();
     const chatId = await findLinkedChat(ctx, userId);
-    if (order !== null || chatId === null || now - since >= WATCHED_MS || told >= MOST_TOLD) {
+    if (chatId === null || now - since >= WATCHED_MS) {
       await completeWork(ctx, job);
       return;
     }
-    const present = { USDC: BigInt(USDC), ETH: BigInt(ETH) };
-    const before = { USDC: BigInt(seen?.USDC ?? USDC), ETH: BigInt(seen?.ETH ?? ETH) };
-    const more = TOKENS.filter((token) => present[token] > before[token]);
-    const say = (amount: bigint, token: (typeof TOKENS)[number]) =>
-      `${formatUnits(amount, WALLET_TOKENS[token].decimals)} ${token}`;
-    if (more.length > 0)
+    const order = await ctx.db
+      .query("orders")
+      .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", 0))
+      .order("desc")
+      .first();
+    const isOrdered = order !== null && (order.endedAt ?? now) + MINUTE >= (last?.at ?? now);
+    const held = TOKENS.map((token) => {
+      const present = BigInt(token === "USDC" ? USDC : ETH);
+      const before = isOrdered ? present : BigInt(last?.[token] ?? present);
+      const say = (amount: bigint) => `${formatUnits(amount, WALLET_TOKENS[token].decimals)} ${token}`;
+      return {
+        most: present > before ? present : before,
+        more: present > before ? say(present - before) : null,
+        all: say(present),
+      };
+    });
+    const arrived = held.flatMap(({ more }) => more ?? []);
+    if (arrived.length > 0)
       await enqueueCard(ctx, {
-        ...{ userId, chatId, bot: "default", kind: "arrival", key: `arrival:${job.workId}:${told}` },
+        ...{ userId, chatId, bot: "default", kind: "arrival", key: `arrival:${job.workId}:${since}:${now}` },
         paragraphs: [
-          [
-            {
-              bold: `💰 ${more.map((token) => say(present[token] - before[token], token)).join(" and ")} arrived`,
-            },
-          ],
-          [`Your wallet has ${TOKENS.map((token) => say(present[token], token)).join(" and ")} now.`],
+          [{ bold: `💰 ${arrived.join(" and ")} arrived` }],
+          [`Your wallet has ${held.map(({ all }) => all).join(" and ")} now.`],
           ["Say what to do with it, such as “swap 5 USDC to ETH”: nothing moves without your tap."],
         ],
         buttons: [[{ text: "Portfolio", command: "portfolio" }]],
       });
-    const most = (token: (typeof TOKENS)[number]) =>
-      (present[token] > before[token] ? present : before)[token].toString();
-    const next = {
-      ...watched,
-      told: told + (more.length > 0 ? 1 : 0),
-      seen: { USDC: most("USDC"), ETH: most("ETH") },
-    };
+    const [usdc, eth] = held.map(({ most }) => most.toString());
     const pause = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, (now - since) / 8));
-    await snoozeWork(ctx, job, pause, next);
+    await snoozeWork(ctx, job, pause, { ...watched, last: { at: now, USDC: usdc ?? USDC, ETH: eth ?? ETH } });
   },
 );

@@ -7,6 +7,7 @@ import { formatDateTime } from "../lib/time";
 import type { Button } from "../messenger/format";
 import { SECRET_MARK } from "../messenger/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
+import type { ChatAccount } from "../accounts/chats";
 import { buildDepositCard, CREATE, needsAccount } from "./cards";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
@@ -23,10 +24,8 @@ export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Pro
   if (isTap && argument === "here")
     await ctx.runMutation(internal.accounts.chats.moveLinkToLogin, { messengerId });
   const make = isTap && argument === "new";
-  const account: { userId: string; isLogin: boolean } | null = await ctx.runMutation(
-    internal.accounts.chats.ensureAccount,
-    { messengerId, make },
-  );
+  const { ensureAccount } = internal.accounts.chats;
+  const account: ChatAccount | null = await ctx.runMutation(ensureAccount, { messengerId, make });
   if (account === null) return needsAccount(ctx, messengerId);
   const { userId, isLogin } = account;
   const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
@@ -56,18 +55,16 @@ export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Prom
   const { messengerId } = sender;
   if (codeHash === "") {
     if (userId === "") return needsAccount(ctx, messengerId);
-    const seed: string = await ctx.runMutation(internal.accounts.chats.createLoginCode, {
-      userId,
-      messengerId,
-    });
+    const asked = { userId, messengerId };
+    const seed: string = await ctx.runMutation(internal.accounts.chats.createLoginCode, asked);
     const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
     return {
       answer: [
         [{ bold: "🔑 Another login" }, "\n", { code: SECRET_MARK }],
         [
-          "For ten minutes: give this code to the web application, or send ",
+          "For ten minutes: enter this code in the web application, or send me ",
           { command: "login" },
-          " and the code from another private chat with me. Two hours later that is your login, and this chat stays linked. Give the code to nobody: a freeze cancels the change.",
+          " and the code from another private chat. Two hours later that is your login, and this chat stays linked. Show the code to nobody. A freeze cancels the change.",
         ],
       ],
       secret: { handle, subject: `login ${seed}` },
@@ -76,19 +73,14 @@ export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Prom
   await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
   const wish = { codeHash, messengerId, isMeant: isTap };
   const { account, from } = await ctx.runMutation(internal.accounts.chats.redeemLoginCode, wish);
-  const when = formatDateTime(from);
+  const when = `From ${formatDateTime(from)} on`;
   if (isTap)
     return reply(
-      { bold: "🔐 Not yet" },
-      `\nFrom ${when} on this chat is the login of ${account}, unless a freeze cancels it. You are told here then.`,
+      `${when} this chat is the login of ${account}, unless a freeze cancels it. You are told here.`,
     );
+  const warning = `${when}. Tap only if you made the code yourself: the chat that made it stays linked, and may spend what you pay in.`;
   return {
-    answer: [
-      [{ bold: `🔐 Make this chat the login of ${account}?` }],
-      [
-        `From ${when} on. Do it only if you made the code yourself: whoever made it stays linked to the account, and may spend what you pay in.`,
-      ],
-    ],
+    answer: [[{ bold: `🔐 Make this chat the login of ${account}?` }], [warning]],
     buttons: [[{ text: "🔐 Yes, mine", command: `login ${codeHash}` }]],
   };
 }

@@ -219,7 +219,7 @@ export async function findCodeByHash(
 }
 
 /** A user's latest code of a kind, perhaps expired, or `null`. */
-export async function findCode(ctx: QueryCtx, userId: string, kind: Code["kind"]): Promise<Code | null> {
+async function findCode(ctx: QueryCtx, userId: string, kind: Code["kind"]): Promise<Code | null> {
   return queryByBoth(ctx.db.query("codes"), "userId", userId, "kind", kind).unique();
 }
 

@@ -264,16 +264,16 @@ function getAxisFormat({ kind }: Condition): (value: number) => string {
   return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;
 }
 
-/** Groups of digits in a line of an address, and digits in a group. */
-const [GROUPS, DIGITS] = [3, 7];
+/** Half a line of an address: 42 characters are three lines of two. */
+const GROUP = /.{1,7}/g;
 
 /** A wallet's address to scan, beside its digits. */
 export function drawDeposit(address: string, site: string): string {
-  const { data, size } = encode(address, { ecc: "M", border: 2 });
+  const { data, size } = encode(address, { ecc: "M", border: 4 });
   const side = BODY.bottom - BODY.top;
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
-  const groups = address.match(new RegExp(`.{1,${DIGITS}}`, "g")) ?? [];
-  const lines = [0, GROUPS].map((from) => groups.slice(from, from + GROUPS).join(" "));
+  const groups = address.match(GROUP) ?? [];
+  const lines = [0, 2, 4].map((from) => groups.slice(from, from + 2).join(" "));
   const left = MARGIN + side + MARGIN;
   return renderSvg(
     { title: "Your wallet", aside: "Base, chain 8453", source: "USDC or ETH on Base only", site },
@@ -282,9 +282,9 @@ export function drawDeposit(address: string, site: string): string {
         <rect width={size} height={size} fill="#fff" />
         <path d={dark.join("")} fill="#000" shape-rendering="crispEdges" />
       </svg>
-      <TextLines kind="soft" x={left} y={BODY.top + 110} say="Scan it, or copy the address below" />
+      <TextLines kind="soft" x={left} y={BODY.top + 90} say="Scan it, or compare its digits:" />
       {lines.map((say, index) => (
-        <TextLines kind="figure" x={left} y={BODY.top + 190 + 60 * index} say={say} />
+        <TextLines kind="figure" x={left} y={BODY.top + 160 + 60 * index} say={say} />
       ))}
     </>,
   );

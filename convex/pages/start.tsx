@@ -65,8 +65,9 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
           This call makes its wallet on Base
           {getOptional("MESSENGER_BOT_NAME") !== undefined && (
             <>
-              , and answers with <code>ownerUrl</code>. Open that link in the messenger and tap Own: from then
-              on, only what you approve there moves money, even if somebody learns the id
+              , and answers with <code>ownerUrl</code>. Open that link in the messenger within the hour and
+              tap Own: it is yours at once (later, after 48 hours), and from then on only what you approve
+              there moves money, even if somebody learns the id
             </>
           )}
           :
@@ -159,7 +160,8 @@ function Chat() {
   ) : (
     <p>
       Open <Bot /> and send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or an alert
-      in your own words: “tell me when ETH falls below 3000”.
+      in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> there makes a wallet
+      on Base that is yours at once.
     </p>
   );
 }

@@ -33,15 +33,19 @@ async function withWallet(app: WalletApp) {
   await tap(app, "Create my wallet");
   const card = await newest(app);
   const [address = ""] = /0x[0-9a-fA-F]{40}/.exec(card) ?? [];
-  const [{ userId = "" } = {}] = (await app.rows("accounts")).filter(({ login }) => login?.endsWith("|42"));
-  return { card, address: address as `0x${string}`, userId };
+  const own = (await app.rows("accounts")).find(({ login }) => login?.endsWith("|42"));
+  return { card, address: address as `0x${string}`, userId: own?.userId ?? "" };
 }
 
-/** Lets the planned look at a wallet happen now. */
-async function look(app: WalletApp): Promise<void> {
-  const row = (await app.rows("work")).find(({ run }) => run === "bot/looks:lookAtWallet");
-  if (row === undefined) return;
-  await app.t.run((ctx) => ctx.db.patch("work", row._id, { at: 0 }));
+const watches = async (app: WalletApp) =>
+  (await app.rows("work")).filter(({ run }) => run === "bot/looks:lookAtWallet");
+
+/** Lets the planned look at a wallet happen now, so long after the first. */
+async function look(app: WalletApp, later = 0): Promise<void> {
+  const [row] = await watches(app);
+  if (row === undefined) throw new Error("No look is planned");
+  const args = { ...row.args, since: Number(row.args.since) - later };
+  await app.t.run((ctx) => ctx.db.patch("work", row._id, { at: 0, args }));
   await app.t.mutation(internal.platform.work.resumeWork, { workId: row._id });
   await app.settle();
 }
@@ -121,7 +125,10 @@ test("a tap makes a wallet that is the chat's from the first second, and the id 
   await look(app);
   await look(app);
   expect(await newest(app)).toContain("✅ Done");
-  expect((await app.rows("work")).filter(({ run }) => run.startsWith("bot/looks"))).toEqual([]);
+  // The looks end after half an hour.
+  expect(await watches(app)).toHaveLength(1);
+  await look(app, 31 * MINUTE);
+  expect(await watches(app)).toEqual([]);
   await say(app, "/limits");
   expect(await newest(app)).toMatch(
     /2,000\.00 USD, of which 1,99\d\.\d\d USD are left[^]*100\.00 USD, of which 9\d/,
@@ -132,7 +139,7 @@ test("a tap makes a wallet that is the chat's from the first second, and the id 
   expect(shown).not.toContain(userId);
 });
 
-test("strangers, groups, forwarded words and used codes can do none of it; a freeze cancels a change of login", async ({
+test("strangers, groups and used codes can do none of it; a freeze cancels a change of login", async ({
   app,
 }) => {
   const { userId, address } = await withWallet(app);
@@ -203,7 +210,7 @@ test("the web application or another chat becomes the login two hours later, and
   await say(app, `/login ${code}`, OTHER);
   await tap(app, "🔐 Yes, mine", { from: OTHER, chat: OTHER });
   await say(app, "/portfolio", OTHER);
-  expect(await newest(app, OTHER)).toContain("This needs an account");
+  expect(await newest(app, OTHER)).toContain("is yours from");
   await claimsTakeEffect(app);
   expect(await newest(app, OTHER)).toContain("is yours now");
   // The chat that asked orders on, and may go; the new login takes the link by a tap.

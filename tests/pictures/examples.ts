@@ -1,4 +1,4 @@
-import { drawAlert, drawSignals, drawWeek } from "../../convex/pages/picture";
+import { drawAlert, drawDeposit, drawSignals, drawWeek } from "../../convex/pages/picture";
 import type { SignalData } from "../../convex/pages/signal";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/proof";
@@ -69,4 +69,5 @@ export const PICTURES: Readonly<Record<string, string>> = {
   hold: drawSignals([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
   week: drawWeek({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
   alert: drawAlert(alertOf(), SITE),
+  deposit: drawDeposit("0x70997970C51812dc3A010C7d01b50e0d17dc79C8", SITE),
 };
