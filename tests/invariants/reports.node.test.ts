@@ -1,6 +1,7 @@
+import { toHex } from "viem";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/platform/outside/deadlines";
-import { chain, test, useChain, usdcOf } from "../support/chain/chain";
+import { chain, nonceOf, test, useChain, usdcOf } from "../support/chain/chain";
 import { miscounting } from "../support/chain/rpc";
 import { unreachDeadlines } from "../support/chain/walletApp";
 import { dieAt } from "../support/crashes";
@@ -14,6 +15,7 @@ import {
   ONE,
   payer,
   PLATFORM,
+  relayer,
   transfer,
   versionOne,
   versionTwo,
@@ -90,7 +92,11 @@ describe("a signed payment that no block takes in time", () => {
 });
 
 describe("a node that lies about the relayer", () => {
-  test("holds up its payments, and loses none", async () => {
+  test.for([
+    ["has made many", 5_000],
+    ["has made none, and its key has signed elsewhere", 0],
+  ] as const)("which %s holds up its payments, and loses none", async ([_name, count]) => {
+    await chain.rpc("anvil_setNonce", [relayer.address, toHex((await nonceOf(relayer.address)) + 5)]);
     const app = createPaidApp(chain);
     const pass = timePassing(app);
     const before = await usdcOf(PLATFORM);
@@ -100,11 +106,11 @@ describe("a node that lies about the relayer", () => {
       proofs.push(versionTwo(signed));
     }
     deadlines.receipt = deadlines.transaction = deadlines.caller = 300;
-    const honest = miscounting(() => 5_000);
+    const honest = miscounting(() => count);
     for (const proof of proofs) expect((await buy(app, proof)).status).toBe(502);
     honest();
     await pass(14);
-    unreachDeadlines();
+    deadlines.receipt = deadlines.transaction = deadlines.caller = 10_000;
     for (const proof of proofs) expect((await buy(app, proof)).status).toBe(200);
     expect((await usdcOf(PLATFORM)) - before).toBe(2n * ONE);
   });

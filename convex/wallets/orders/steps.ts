@@ -258,34 +258,37 @@ function toOutcome(
 
 /**
  * Two reads, a minute apart, show a transaction count that contradicts a signed order. If the count is past its nonce,
- * the order has failed. A service account's order may be past the next nonce because a node overcounted: then all its
- * signed orders end, and the count starts again. Their work is safe to repeat.
+ * the order has failed. A service account that counted from a node's false answer counts anew, as if it had never signed:
+ * all its signed orders end. Their work is safe to repeat.
  */
 async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
   const { _id, walletId, address, nonce = 0, usedSince } = row;
   if (isEnded(row)) return ctx.db.patch("orders", _id, { nextCheckAt: NEVER });
   if (row.state !== "signed") return;
   const wallet = await requireWallet(ctx, walletId);
-  const isUsed = mined > nonce;
-  // A count above the assigned nonces says nothing about this order; nor does a lower one while a transaction of its
-  // own is due.
-  const isNone = isUsed ? mined > (wallet.nextNonce ?? 0) : await isOwn(ctx, row, mined);
-  if (isNone) return;
+  const isUsed = mined > nonce && mined <= (wallet.nextNonce ?? 0);
+  if (!isUsed && !(await hasMiscounted(ctx, row, mined))) return;
   const now = Date.now();
   if (usedSince === undefined)
     return ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
   if (now - usedSince < USED_AFTER_MS) return;
   if (isUsed) return finalizeOrder(ctx, row, buildFailure(USED), { nextCheckAt: now + LOOK_BACK_MS });
   log.error("wallets.nonces apart", { address, mined, nonce });
-  await ctx.db.patch("wallets", wallet._id, { nextNonce: mined });
+  await ctx.db.patch("wallets", wallet._id, { nextNonce: undefined });
   for (const one of await listSignedOrders(ctx, walletId, MOST_SIGNED_SERVICE))
     await finalizeOrder(ctx, one, buildFailure(USED), { nextCheckAt: NEVER });
 }
 
-/** Whether the transaction of a nonce is this service's own, mined or still due. */
-async function isOwn(ctx: MutationCtx, { walletId, userId }: Order, nonce: number): Promise<boolean> {
-  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "nonce", nonce);
-  return userId !== NOBODY || (await rows.first()) !== null;
+/** Whether a service account, with an order above the chain's count or none on the chain, has counted from a false one. */
+async function hasMiscounted(ctx: MutationCtx, row: Order, mined: number): Promise<boolean> {
+  const { walletId, userId, nonce = 0 } = row;
+  const rows = ctx.db.query("orders");
+  // Below its nonce, one of its own may be due.
+  const own =
+    mined < nonce
+      ? queryByBoth(rows, "walletId", walletId, "nonce", mined)
+      : queryByBoth(rows, "walletId", walletId, "state", "confirmed");
+  return userId === NOBODY && (await own.first()) === null;
 }
 
 /** `undefined` removes a field. */
