@@ -151,7 +151,6 @@ import type * as payments_depositHttp from "../payments/depositHttp.js";
 import type * as payments_depositReader from "../payments/depositReader.js";
 import type * as payments_deposits from "../payments/deposits.js";
 import type * as payments_http from "../payments/http.js";
-import type * as payments_model from "../payments/model.js";
 import type * as payments_progress from "../payments/progress.js";
 import type * as payments_proofs from "../payments/proofs.js";
 import type * as payments_redemption from "../payments/redemption.js";
@@ -438,7 +437,6 @@ declare const fullApi: ApiFromModules<{
   "payments/depositReader": typeof payments_depositReader;
   "payments/deposits": typeof payments_deposits;
   "payments/http": typeof payments_http;
-  "payments/model": typeof payments_model;
   "payments/progress": typeof payments_progress;
   "payments/proofs": typeof payments_proofs;
   "payments/redemption": typeof payments_redemption;

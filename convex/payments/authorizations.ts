@@ -1,4 +1,3 @@
-import type { Address } from "viem";
 import { getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
@@ -8,10 +7,11 @@ import { NotKnownYet, untilKnown } from "../providers/chain/notKnownYet";
 import { prepareTransaction } from "../providers/chain/preparation";
 import { nodeRefusalError } from "../providers/chain/rpc";
 import { buildAuthorizationCall, isSignedByPayer, readAuthorization } from "../providers/chain/usdc";
+import { getServiceAddress } from "../wallets/custody/signatures";
 import { parseStoredAddress } from "../wallets/model";
 import { computeGasLimit } from "../wallets/orders/calls";
 import type { PaymentAuthorization } from "./tables";
-import { PRICE, PRICE_SHOWN, buildRefusal, type Refusal } from "./terms";
+import { EXPIRED, PRICE, PRICE_SHOWN, buildRefusal, type Refusal } from "./terms";
 
 /** Verifies a signed payment against the chain before the relayer or the facilitator executes it. */
 
@@ -27,14 +27,6 @@ const SHORT = buildRefusal(
   "insufficient_funds",
   "The payer holds less USDC than the authorization is for: fund the wallet and send the same proof again",
   SHORT_AGAIN_MS,
-);
-const EXPIRED = buildRefusal(
-  "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization has expired: sign a new one",
-);
-const TOO_LONG = buildRefusal(
-  "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization is valid for more than a day: sign one that ends sooner",
 );
 const buildTooEarly = (againMs: number) =>
   buildRefusal(
@@ -61,14 +53,10 @@ class NotFeasibleYet extends NotKnownYet {
  * Checks an authorization's terms, and simulates its settlement: the signature, the nonce, a pause and a blacklist
  * together. A used authorization is reported as used even if it has expired. A refusal is read again until a lagging node
  * must have caught up.
- * @param relayer The account that pays for the gas; `null` with a facilitator.
  * @throws AppError `upstream`; `internal` if the relayer cannot pay the gas.
  */
-export function tryAuthorization(
-  authorization: PaymentAuthorization,
-  relayer: Address | null,
-): Promise<Feasibility> {
-  return untilFeasible(authorization, () => tryOnce(authorization, relayer));
+export function tryAuthorization(authorization: PaymentAuthorization): Promise<Feasibility> {
+  return untilFeasible(authorization, () => tryOnce(authorization));
 }
 
 /** Checks everything about an authorization but the balance behind it. @throws AppError `upstream` */
@@ -109,7 +97,11 @@ function checkTerms({ to, value, validBefore }: PaymentAuthorization): Refusal |
     );
   }
   // The claim stays open until `validBefore`.
-  return toMs(validBefore) > Date.now() + DAY ? TOO_LONG : null;
+  if (toMs(validBefore) <= Date.now() + DAY) return null;
+  return buildRefusal(
+    EXPIRED.reason,
+    "The authorization is valid for more than a day: sign one that ends sooner",
+  );
 }
 
 const toMs = (seconds: string): number => Number(seconds) * SECOND;
@@ -136,7 +128,8 @@ async function readOnce(authorization: PaymentAuthorization): Promise<Feasibilit
   return { kind: "unused", balance: balance.toString() };
 }
 
-async function tryOnce(authorization: PaymentAuthorization, relayer: Address | null): Promise<Feasibility> {
+async function tryOnce(authorization: PaymentAuthorization): Promise<Feasibility> {
+  const relayer = getServiceAddress("relayer");
   const [seen, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
     readOnce(authorization),
     prepareTransaction(

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS } from "../platform/http/input";
 import { toChecksum, CHAIN_ID, USDC } from "../lib/money/base";
+import { defined } from "../lib/objects";
+import { EXAMPLE_ADDRESS } from "../platform/http/input";
 import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Refusal } from "./terms";
 
 /** The 402 with the terms of payment, and the receipt headers of x402. */
@@ -10,11 +11,6 @@ import { NETWORK, NETWORK_V2, PAID_PATH, PRICE, PRICE_SHOWN, REASONS, type Refus
 const DESCRIPTION = "One market research report";
 /** How long a signed authorization should be valid, in seconds. */
 const TIMEOUT_SECONDS = 300;
-
-/** The paid endpoint's public address. */
-function getPaidResource(): string {
-  return getSiteUrl() + PAID_PATH;
-}
 
 /** Whether the service can execute signed payments. Otherwise transaction hashes are the only proofs. */
 export function canSettleAuthorizations(): boolean {
@@ -28,18 +24,18 @@ export function canSettleAuthorizations(): boolean {
  * 2 in the header. Only `error` varies, because clients send the requirements back.
  */
 export function buildPaymentRequired(refused?: Partial<Refusal> & { error: string }): AppError {
-  const [resource, payTo] = [getPaidResource(), getPayee()];
+  const { one, two, resource } = buildRequirements();
   const signable = canSettleAuthorizations();
-  const reason = refused?.reason;
+  const { reason, retryAfterMs, error = UNPAID } = refused ?? {};
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
-    resource: { url: resource, ...DESCRIBED },
-    accepts: [buildRequirementV2(payTo)],
+    resource,
+    accepts: [two],
     extensions: { bazaar: { info: { input: CALL, output: ANSWER }, schema: CALL_SCHEMA } },
   };
-  return new AppError("payment_required", refused?.error ?? UNPAID, {
-    body: { ...(reason === undefined ? {} : { reason }), ...buildTerms(resource, payTo, signable) },
+  return new AppError("payment_required", error, {
+    body: { ...defined({ reason }), ...buildTerms(one, signable) },
     headers: {
       "Cache-Control": "no-store",
       ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
@@ -47,7 +43,7 @@ export function buildPaymentRequired(refused?: Partial<Refusal> & { error: strin
         ? {}
         : buildOutcomeHeaders({ success: false, errorReason: reason, transaction: "" })),
     },
-    ...(refused?.retryAfterMs === undefined ? {} : { retryAfterMs: refused.retryAfterMs }),
+    ...defined({ retryAfterMs }),
   });
 }
 
@@ -65,55 +61,39 @@ const UNPAID = `Payment required: ${PRICE_SHOWN} USDC on Base`;
 const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
 
 /** The price and the payee: the 402's body beside `error` and `reason`. */
-function buildTerms(resource: string, payTo: string, signable: boolean) {
+function buildTerms(one: ReturnType<typeof buildRequirements>["one"], signable: boolean) {
   return {
     paymentDetails: {
       network: NETWORK,
       asset: "USDC",
-      address: payTo,
+      address: one.payTo,
       amount: PRICE_SHOWN,
       description: DESCRIPTION,
       chainId: CHAIN_ID,
       assetAddress: USDC,
     },
-    ...(signable ? { x402Version: 1, accepts: [buildRequirementV1(resource, payTo)] } : {}),
+    ...(signable ? { x402Version: 1, accepts: [one] } : {}),
   };
 }
 
-/** Builds this service's own requirements for a facilitator: a client's copy may have been changed. */
-export function buildFacilitatorTerms() {
-  const [url, payTo] = [getPaidResource(), getPayee()];
-  return {
-    one: buildRequirementV1(url, payTo),
-    two: buildRequirementV2(payTo),
-    resource: { url, ...DESCRIBED },
-  };
-}
-
-function buildRequirementV2(payTo: string) {
-  return { scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...buildCommonTerms(payTo) };
-}
-
-/** The payment requirement of x402 version 1. */
-function buildRequirementV1(resource: string, payTo: string) {
-  const maxAmountRequired = PRICE.toString();
-  return {
+/** The requirements of x402 versions 1 and 2. A facilitator gets these: a client's copy may have been changed. */
+export function buildRequirements(url = getSiteUrl() + PAID_PATH, payTo = getPayee()) {
+  const common = {
     scheme: "exact",
-    network: NETWORK,
-    maxAmountRequired,
-    resource,
-    ...DESCRIBED,
-    ...buildCommonTerms(payTo),
-    outputSchema: { input: { ...CALL, discoverable: true }, output: ANSWER },
-  };
-}
-
-function buildCommonTerms(payTo: string) {
-  return {
     asset: USDC,
     payTo,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
     extra: { name: "USD Coin", version: "2" },
+  };
+  const amount = PRICE.toString();
+  const outputSchema = { input: { ...CALL, discoverable: true }, output: ANSWER };
+  return {
+    one: {
+      ...{ ...common, network: NETWORK, maxAmountRequired: amount },
+      ...{ resource: url, ...DESCRIBED, outputSchema },
+    },
+    two: { ...common, network: NETWORK_V2, amount },
+    resource: { url, ...DESCRIBED },
   };
 }
 
@@ -161,14 +141,10 @@ const termFields = {
     .describe("The requirements of x402 version 1, as in the example; version 2 is in the header"),
 };
 
-const EXAMPLE_RESOURCE = `https://example.convex.site${PAID_PATH}`;
 // Linters of the OpenAPI document take the catalogue's part for a schema.
-const { outputSchema: _, ...exampleRequirement } = buildRequirementV1(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS);
-const termsExample = {
-  error: UNPAID,
-  ...buildTerms(EXAMPLE_RESOURCE, EXAMPLE_ADDRESS, true),
-  accepts: [exampleRequirement],
-};
+const { one } = buildRequirements(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS);
+const { outputSchema: _, ...exampleRequirement } = one;
+const termsExample = { error: UNPAID, ...buildTerms(one, true), accepts: [exampleRequirement] };
 
 /** Headers of every answer to a verified proof. */
 export const RECEIPT_HEADERS = {

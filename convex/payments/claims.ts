@@ -1,10 +1,8 @@
-import type { WithoutSystemFields } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { isIdentified } from "../identity/access";
-import { defineMutation } from "../platform/changes";
 import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { hasOneLeft } from "../platform/limits/charges";
@@ -23,14 +21,8 @@ import {
   startSettling,
   startWriting,
   vTicket,
-} from "./model";
-import {
-  vPaymentAuthorization,
-  vReportOrder,
-  vPaymentProof,
-  vUsdcTransfer,
-  type PaymentAuthorization,
-} from "./tables";
+} from "./progress";
+import { vReportOrder, vPaymentProof, vUsdcTransfer, type PaymentAuthorization } from "./tables";
 import { ALREADY_USED, buildRefusal, vRefusal, type Refusal } from "./terms";
 
 /** Turns a verified proof into a claim, in one transaction. `states.md` shows what follows. */
@@ -69,25 +61,24 @@ export const vPurchase = {
 };
 export type Purchase = ObjectType<typeof vPurchase>;
 
-/** Joins the claim of an earlier request with the same proof and order, without asking the chain; `null` if there is none. */
+/**
+ * Joins the claim of an earlier request with the same proof and order, without asking the chain; `null` if there is none.
+ * @param args.isSlow Enqueues a look-up that outlives its caller, and claims the payment it finds.
+ */
 export const joinExistingClaim = internalMutation({
-  args: vPurchase,
+  args: { ...vPurchase, isSlow: v.boolean() },
   returns: v.union(vClaimed, vLooking, v.null()),
-  handler: async (ctx, given): Promise<Claimed | Infer<typeof vLooking> | null> =>
-    (await findJoinedClaim(ctx, given)) ??
-    ((await findWork(ctx, lookSubject(given))) === null ? null : { kind: "looking" }),
+  handler: async (ctx, { isSlow, ...given }): Promise<Claimed | Infer<typeof vLooking> | null> => {
+    const found = await findJoinedClaim(ctx, given);
+    if (found !== null) return found;
+    const { proof, shown } = given;
+    const subject = `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
+    if ((await findWork(ctx, subject)) !== null) return { kind: "looking" };
+    if (!isSlow) return null;
+    await enqueueWork(ctx, internal.payments.settlement.lookUpProof, given, { subject, attempts: 1 });
+    return { kind: "looking" };
+  },
 });
-
-/** Enqueues a look-up that outlives its caller, and claims the payment it finds. */
-export const beginLook = defineMutation(vPurchase, async (ctx, given) => {
-  const subject = lookSubject(given);
-  if ((await findJoinedClaim(ctx, given)) !== null || (await findWork(ctx, subject)) !== null) return;
-  await enqueueWork(ctx, internal.payments.settlement.lookUpProof, given, { subject, attempts: 1 });
-});
-
-function lookSubject({ proof, shown }: Purchase): string {
-  return `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
-}
 
 /** Whether a payer has an open claim for this order: a new proof then joins it. */
 export const isOwed = internalQuery({
@@ -98,35 +89,42 @@ export const isOwed = internalQuery({
 
 /** Joins a verified authorization to the payer's open claim for the same order. @returns `null` if there is none by now. */
 export const joinOwed = internalMutation({
-  args: { ...vPurchase, authorization: vPaymentAuthorization },
+  args: vPurchase,
   returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, { authorization, ...given }): Promise<Claimed | null> =>
-    (await findJoinedClaim(ctx, given)) ?? joinEarlierClaim(ctx, given, authorization),
+  handler: async (ctx, given): Promise<Claimed | null> =>
+    (await findJoinedClaim(ctx, given)) ?? joinEarlierClaim(ctx, given),
 });
 
 /**
  * Joins an authorization to the payer's earlier claim for the same order, without executing it: a client that got no
  * answer signs anew. The row keeps the nonce for ever.
  */
-async function joinEarlierClaim(
-  ctx: MutationCtx,
-  { order, shown }: Purchase,
-  authorization: PaymentAuthorization,
-): Promise<Claimed | null> {
-  const [key, payer] = [toPaymentKey(authorization), authorization.from];
-  const owed = await findOwedClaim(ctx, payer, order);
-  if (owed === null) return null;
-  const made = { key, order, shown, payer, authorization, joins: owed._id, createdAt: Date.now() };
-  await putClaim(ctx, { ...made, state: "joined" });
+async function joinEarlierClaim(ctx: MutationCtx, given: Purchase): Promise<Claimed | null> {
+  const { proof, order } = given;
+  const owed = proof.kind === "hash" ? null : await findOwedClaim(ctx, proof.authorization.from, order);
+  if (proof.kind === "hash" || owed === null) return null;
+  await putSignedClaim(ctx, given, proof.authorization, { state: "joined", joins: owed._id });
   return joinClaim(ctx, owed);
 }
 
 /** Writes the claim of a signed payment; a refused claim of the same payment is replaced. */
-async function putClaim(
+async function putSignedClaim(
   ctx: MutationCtx,
-  claim: WithoutSystemFields<Doc<"paymentClaims">> & { authorization: PaymentAuthorization },
+  { order, shown }: Purchase,
+  authorization: PaymentAuthorization,
+  state: Pick<Doc<"paymentClaims">, "state" | "joins">,
 ): Promise<Id<"paymentClaims">> {
-  const row = await findClaimByPayment(ctx, claim.authorization);
+  const key = toPaymentKey(authorization);
+  const claim = {
+    key,
+    order,
+    shown,
+    payer: authorization.from,
+    authorization,
+    createdAt: Date.now(),
+    ...state,
+  };
+  const row = await findClaimByPayment(ctx, authorization);
   if (row === null) return ctx.db.insert("paymentClaims", claim);
   await ctx.db.replace("paymentClaims", row._id, claim);
   return row._id;
@@ -144,11 +142,7 @@ export const claimPayment = internalMutation({
     const found = await findJoinedClaim(ctx, given);
     if (found !== null) return found;
     if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
-    const { proof } = given;
-    return proof.kind === "hash"
-      ? ALREADY_USED
-      : ((await joinEarlierClaim(ctx, given, proof.authorization)) ??
-          claimSigned(ctx, given, proof.authorization, BigInt(seen.balance)));
+    return (await joinEarlierClaim(ctx, given)) ?? claimSigned(ctx, given, BigInt(seen.balance));
   },
 });
 
@@ -199,13 +193,11 @@ async function claimTransfer(
 }
 
 /** Claims an unused authorization, and enqueues its settlement. */
-async function claimSigned(
-  ctx: MutationCtx,
-  { order, shown }: Purchase,
-  authorization: PaymentAuthorization,
-  balance: bigint,
-): Promise<Claimed> {
-  const [key, payer] = [toPaymentKey(authorization), authorization.from];
+async function claimSigned(ctx: MutationCtx, given: Purchase, balance: bigint): Promise<Claimed> {
+  const { proof, shown } = given;
+  if (proof.kind === "hash") return ALREADY_USED;
+  const { authorization } = proof;
+  const payer = authorization.from;
   if (!(await hasOneLeft(ctx, "failedPayment", payer))) return FAILED;
   const underWay = await queryClaims(ctx, payer, "settling").take(MAX_UNDER_WAY);
   const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
@@ -217,8 +209,7 @@ async function claimSigned(
       { retryAfterMs: 5 * SECOND },
     );
   }
-  const made = { key, order, shown, authorization, payer, createdAt: Date.now() };
-  const claimId = await putClaim(ctx, { ...made, state: "settling" });
+  const claimId = await putSignedClaim(ctx, given, authorization, { state: "settling" });
   await startSettling(ctx, claimId);
   return { kind: "claim", claimId, shown };
 }

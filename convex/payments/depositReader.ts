@@ -28,6 +28,8 @@ export const readDeposits = withUsage(
     const last = Math.max(0, head - Number(getSetting("CONFIRMATIONS")) + 1);
     const store = (read: Omit<FunctionArgs<typeof internal.payments.deposits.advanceDeposits>, "wallet">) =>
       ctx.runMutation(internal.payments.deposits.advanceDeposits, { wallet, ...read });
+    const correct = (isReread: boolean) =>
+      ctx.runMutation(internal.payments.deposits.correctCursor, { wallet, last, isReread });
     // A cursor above the head was moved by a false head, not by a lagging node: the skipped blocks are read again.
     const again = isDue || (cursor !== null && cursor.block > head);
     let stored: number;
@@ -36,8 +38,7 @@ export const readDeposits = withUsage(
       stored = first === undefined ? last : Number(first) - 1;
       await store({ from: null, to: stored, transfers: [] });
     } else {
-      if (cursor.block > last)
-        await ctx.runMutation(internal.payments.deposits.setCursorBack, { wallet, to: last });
+      if (cursor.block > last) await correct(false);
       const reached = Math.min(cursor.block, last);
       stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
     }
@@ -56,7 +57,7 @@ export const readDeposits = withUsage(
       }
       stored = to;
     }
-    if (again) await ctx.runMutation(internal.payments.deposits.storeReread, { wallet });
+    if (again) await correct(true);
   },
 );
 

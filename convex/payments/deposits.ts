@@ -12,7 +12,6 @@ import { isWorking } from "../platform/outside/calls";
 import { queryByBoth } from "../platform/records";
 import { DAY, HOUR } from "../lib/time";
 import { findUserIdByAddress } from "../wallets/model";
-import { queryClaims } from "./model";
 import { vRead, vDepositReading, type DepositReading, type UsdcTransfer } from "./tables";
 import { PRICE } from "./terms";
 
@@ -65,21 +64,23 @@ function buildReading(wallet: string, row: Doc<"depositCursors"> | null, again =
   return { wallet, cursor: row && { start: row.start, block: row.block }, again };
 }
 
-/** Sets back a cursor that a node's false head has moved ahead of the chain. */
-export const setCursorBack = defineMutation(
-  { wallet: v.string(), to: v.number() },
-  async (ctx, { wallet, to }) => {
+/**
+ * Sets back a cursor that a node's false head has moved ahead of the newest confirmed block.
+ * @param args.isReread The newest blocks were read again completely; a reread that failed is repeated in a minute.
+ */
+export const correctCursor = defineMutation(
+  { wallet: v.string(), last: v.number(), isReread: v.boolean() },
+  async (ctx, { wallet, last, isReread }) => {
     const row = await findCursor(ctx, wallet);
-    if (row === null || row.block <= to) return;
-    await ctx.db.patch("depositCursors", row._id, { block: to, start: Math.min(row.start, to) });
+    if (row === null) return;
+    const [block, start] = [Math.min(row.block, last), Math.min(row.start, last)];
+    await ctx.db.patch("depositCursors", row._id, {
+      block,
+      start,
+      ...(isReread && { rereadAt: Date.now() }),
+    });
   },
 );
-
-/** Records a complete reread of the newest blocks; a failed one is repeated in a minute. */
-export const storeReread = defineMutation({ wallet: v.string() }, async (ctx, { wallet }) => {
-  const row = await findCursor(ctx, wallet);
-  if (row !== null) await ctx.db.patch("depositCursors", row._id, { rereadAt: Date.now() });
-});
 
 /**
  * Stores the transfers of blocks, and moves the cursor to `to`.
@@ -109,27 +110,24 @@ export const advanceDeposits = internalMutation({
 async function takeTransfer(ctx: MutationCtx, read: Infer<typeof vRead>): Promise<void> {
   const earlier = await findTransfer(ctx, read);
   if (earlier?.state !== undefined) return;
-  const state = "unmatched" as const;
-  const id = earlier?._id ?? (await ctx.db.insert("transfers", { ...read, state }));
-  if (earlier !== null) await ctx.db.patch("transfers", id, { logIndex: read.logIndex, state });
-  const row = await ctx.db.get("transfers", id);
-  if (row !== null) await match(ctx, row);
+  const row = { ...read, state: "unmatched" as const };
+  const _id = earlier?._id ?? (await ctx.db.insert("transfers", row));
+  if (earlier !== null) await ctx.db.patch("transfers", _id, row);
+  await match(ctx, { ...earlier, ...row, _id });
 }
 
 /**
  * Credits an unmatched transfer, less the price of a report it has bought, if its sender has a user by now. While a signed
  * payment of its sender is being settled, the transfer may be that payment: it waits for the claim's end.
  */
-async function match(ctx: MutationCtx, row: Row): Promise<void> {
-  if ((await queryClaims(ctx, row.from, "settling").first()) !== null) return;
+async function match(ctx: MutationCtx, row: Omit<Row, "_creationTime">): Promise<void> {
+  const claims = ctx.db.query("paymentClaims");
+  if ((await queryByBoth(claims, "payer", row.from, "state", "settling").first()) !== null) return;
   const credits = toCredits(BigInt(row.amount) - (row.claimKey === undefined ? 0n : PRICE));
-  if (credits === 0) {
-    await ctx.db.patch("transfers", row._id, { state: "ignored" });
-    return;
-  }
+  if (credits === 0) return ctx.db.patch("transfers", row._id, { state: "ignored" });
   const userId = await findUserIdByAddress(ctx, row.from);
   if (userId === null) return;
-  await creditDeposit(ctx, { userId, amount: credits, key: depositKey(row), source: "usdc" });
+  await creditDeposit(ctx, { userId, amount: credits, key: toDepositKey(row), source: "usdc" });
   await ctx.db.patch("transfers", row._id, { state: "credited", userId, credits });
 }
 
@@ -195,7 +193,7 @@ export function transferKey({ txHash, position }: Place): string {
 }
 
 /** The ledger's key of a deposit. */
-function depositKey(transfer: Place): string {
+function toDepositKey(transfer: Place): string {
   return `deposit:${transferKey(transfer)}`;
 }
 
@@ -227,12 +225,11 @@ export async function buyReport(
 
 async function payInCredits(ctx: MutationCtx, row: Row, by: Buyer): Promise<boolean> {
   // The ledger has the user, even after the row was anonymised.
-  const userId = await findDepositor(ctx, depositKey(row));
+  const userId = await findDepositor(ctx, toDepositKey(row));
   if (userId === null) return false;
   if (!by.proven && !(userId === by.userId && (await isIdentified(ctx, userId, by.keyHash)))) return false;
   const amount = toCredits(PRICE);
   if ((await getCreditBalance(ctx, userId)) < amount) return false;
-  const key = `report:${transferKey(row)}`;
-  if (amount > 0) await deduct(ctx, { userId, amount, key, source: "report" });
+  await deduct(ctx, { userId, amount, key: `report:${transferKey(row)}`, source: "report" });
   return true;
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { holdSlot } from "../platform/limits/slots";
 import { getRequired } from "../lib/env";
 import { getErrorData } from "../lib/errors";
+import { defined } from "../lib/objects";
 import { defineEndpoint, Reply, type MountedEndpoint, type Asker } from "../platform/http/endpoint";
 import { optionalUnlessBlank, optionalToken, userId } from "../platform/http/input";
 import { charge } from "../platform/limits/charges";
@@ -85,20 +86,16 @@ const report: MountedEndpoint = defineEndpoint({
     const { parseProof, getProofHeader, hashPresented } = await proofs();
     const paymentProof = parseProof(getProofHeader(headers) ?? "");
     if (paymentProof.kind === "refused") throw buildPaymentRequired(paymentProof);
-    const focus = token ?? "";
-    const order = { focus, ...(userId === undefined ? {} : { userId }) };
+    const order = { focus: token ?? "", ...defined({ userId }) };
     if (paymentProof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
-    const keyed = caller.keyHash === undefined ? {} : { keyHash: caller.keyHash };
-    const by = { ...keyed, ...(named === undefined ? {} : { named }) };
+    const by = defined({ keyHash: caller.keyHash, named });
     const purchase = { proof: paymentProof, order, shown: hashPresented(paymentProof, order), ...by };
     const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase));
     if (redeemed.kind === "refused") throw buildPaymentRequired(redeemed);
-    const publicResult = toPublicResult(redeemed.result);
-    return new Reply(
-      { success: true as const, result: publicResult, token: redeemed.focus },
-      redeemed.headers,
-    );
+    const { focus, headers: receipt } = redeemed;
+    const result = toPublicResult(redeemed.result);
+    return new Reply({ success: true as const, result, token: focus }, receipt);
   },
 });
 

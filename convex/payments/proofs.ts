@@ -2,6 +2,7 @@ import * as z from "zod";
 import { CHAIN_ID } from "../lib/money/base";
 import { authorizationShape, decodeBase64, hexBytes, paymentShape, signatureHex } from "../lib/money/x402";
 import { sha256Hex } from "../lib/crypto";
+import { defined } from "../lib/objects";
 import { parseJson } from "../lib/text/json";
 import type { ReportOrder, PaymentProof } from "./tables";
 import { buildRefusal, type Refusal } from "./terms";
@@ -72,7 +73,7 @@ function readJson(text: string): PaymentProof | Refusal | null {
   const parsed = transferShape.safeParse({ ...fields, txHash });
   if (!parsed.success) return buildUnreadable(describeProblem(parsed.error));
   const { txHash: hash, signature } = parsed.data;
-  return { kind: "hash", txHash: hash, ...(signature === undefined ? {} : { signature }) };
+  return { kind: "hash", txHash: hash, ...defined({ signature }) };
 }
 
 function readPayment(fields: Record<string, unknown>): PaymentProof | Refusal {

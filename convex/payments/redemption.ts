@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { getRequired } from "../lib/env";
 import { AppError, getErrorData } from "../lib/errors";
+import { defined } from "../lib/objects";
 import { deadlines } from "../platform/outside/deadlines";
 import { withUsage } from "../platform/outside/calls";
 import { createPauses, DAY, HOUR, SECOND, sleep, raceDeadline } from "../lib/time";
@@ -13,11 +14,10 @@ import { UPSTREAM } from "../providers/chain/rpc";
 import { readTransaction } from "../providers/chain/transactions";
 import { findAuthorizationUse, isSignedBy } from "../providers/chain/usdc";
 import { findOutage } from "../providers/models/gateway";
-import { getServiceAddress } from "../wallets/custody/signatures";
 import { isSignedAndUnused, tryAuthorization } from "./authorizations";
 import { buildPaidHeaders, canSettleAuthorizations } from "./challenge";
 import type { Claimed, Purchase, SeenTransfers } from "./claims";
-import type { ClaimTicket } from "./model";
+import type { ClaimTicket } from "./progress";
 import { buildProofText } from "./proofs";
 import type { PaymentAuthorization, HashProof, ReportOrder } from "./tables";
 import { ALREADY_USED, PRICE, PRICE_SHOWN, buildRefusal, UNPAID_USE, type Refusal } from "./terms";
@@ -43,15 +43,14 @@ type Redeemed = {
 export const redeem = withUsage(async (ctx, given: Purchase): Promise<Redeemed | Refusal> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const moment = AbortSignal.timeout(deadlines.look);
-  const joinEarlier = () => ctx.runMutation(internal.payments.claims.joinExistingClaim, given);
-  let found =
-    (await joinEarlier()) ?? (await raceDeadline(deadline, raceDeadline(moment, lookUpPayment(ctx, given))));
-  if (found === null) {
-    // Convex ends an HTTP action with its response: a slow look-up goes on as work.
-    await ctx.runMutation(internal.payments.claims.beginLook, given);
-    found = await joinEarlier();
-  }
+  const joinEarlier = (isSlow = false) =>
+    ctx.runMutation(internal.payments.claims.joinExistingClaim, { ...given, isSlow });
   const pause = createPauses(ROW_PAUSE_MS);
+  let found =
+    (await joinEarlier()) ??
+    (await raceDeadline(deadline, raceDeadline(moment, lookUpPayment(ctx, given)))) ??
+    // Convex ends an HTTP action with its response: a slow look-up goes on as work.
+    (await joinEarlier(true));
   while (found?.kind === "looking" && !deadline.aborted) {
     await pause();
     found = await joinEarlier();
@@ -89,10 +88,10 @@ async function lookUpSigned(
   const { order } = wanted;
   const isOwed = await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order });
   if (isOwed && (await isSignedAndUnused(authorization))) {
-    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, { ...wanted, authorization });
+    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, wanted);
     if (joined !== null) return joined;
   }
-  const seen = await tryAuthorization(authorization, getServiceAddress("relayer"));
+  const seen = await tryAuthorization(authorization);
   if (seen.kind === "refused") return seen;
   if (seen.kind === "used") return lookUpUsed(ctx, wanted, authorization);
   // No payment is executed while no report can be written.
@@ -126,9 +125,9 @@ async function lookUpHash(
   proof: HashProof,
   signed: ReportOrder,
 ): Promise<Claimed> {
-  const observed = await findCandidates(proof, signed);
-  if (observed.kind === "refused") return observed;
-  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, proof, seen: observed });
+  const seen = await findCandidates(proof, signed);
+  if (seen.kind === "refused") return seen;
+  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, proof, seen });
 }
 
 /**
@@ -165,13 +164,16 @@ async function waitFor(
     if (claim.shown !== shown) return ALREADY_USED;
     if (claim.state === "refused" && refusal !== undefined) return refusal;
     const headers = txHash === undefined ? {} : buildPaidHeaders({ txHash, payer });
+    const kept = txHash === undefined ? "Nothing more is charged" : `Your payment ${txHash} is kept`;
+    const fail = (code: "upstream" | "internal", message: string) =>
+      new AppError(code, `${message}. ${kept}: send the same proof again`, { headers });
     if (report !== undefined) {
       if (claim.answeredAt === undefined)
         await ctx.runMutation(internal.payments.progress.markAnswered, { claimId });
       return { kind: "delivered", focus: order.focus, result: report.result, headers };
     }
-    if (trouble !== undefined) throw new AppError(trouble.code, trouble.message, { headers });
-    if (deadline.aborted) throw new AppError("upstream", LATE, { headers });
+    if (trouble !== undefined) throw fail(trouble.code, trouble.message);
+    if (deadline.aborted) throw fail("upstream", "The report is not finished yet");
     await pause();
   }
 }
@@ -180,7 +182,6 @@ async function waitFor(
 const UNSEEN_AGAIN_MS = 3 * SECOND;
 
 const SLOW = `${UPSTREAM} did not answer in time: send the same proof again shortly`;
-const LATE = "The report is not finished yet: send the same proof again shortly, nothing more is charged";
 
 /** Pause between two look-ups of a transaction that is not mined yet. */
 const PAUSE_MS = SECOND;
@@ -237,7 +238,7 @@ async function findCandidates(proof: HashProof, order: ReportOrder): Promise<See
       position,
       from,
       amount: amount.toString(),
-      ...(authorization === undefined ? {} : { authorization }),
+      ...defined({ authorization }),
     }));
   return { kind: "transfers", candidates, proven };
 }

@@ -16,14 +16,13 @@ import { isTooShort } from "../research/writing/result";
 import { getServiceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/execution";
 import { hasReverted, isEnded } from "../wallets/orders/model";
-import { buildFacilitatorTerms } from "./challenge";
+import { buildRequirements } from "./challenge";
 import { tryAuthorization } from "./authorizations";
 import { vPurchase } from "./claims";
 import { lookUpPayment as lookUp } from "./redemption";
-import type { SettlementTask } from "./progress";
-import type { ClaimWork } from "./model";
+import type { ClaimWork, SettlementTask } from "./progress";
 import type { PaymentAuthorization } from "./tables";
-import { buildRefusal, UNPAID_USE, type Refusal } from "./terms";
+import { buildRefusal, EXPIRED, UNPAID_USE, type Refusal } from "./terms";
 
 /**
  * The work of a claim: settling its signed payment, and writing its report. Every step is idempotent: the same signed
@@ -70,7 +69,7 @@ export const settlePayment = defineWorker({ claimId: v.id("paymentClaims") }, as
   }
 });
 
-const UNSETTLED = "The payment is still being settled: send the same proof again";
+const UNSETTLED = "The payment is still being settled";
 
 async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Promise<Round> {
   const { authorization, settlement } = task;
@@ -91,13 +90,13 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Prom
     return isFresh ? "again" : refuse(ctx, work, isOver ? EXPIRED : FAILED);
   }
   if (task.handedOver && isOver) return refuse(ctx, work, EXPIRED);
-  const relayer = getServiceAddress("relayer");
-  const feasible = await tryAuthorization(authorization, relayer);
+  const feasible = await tryAuthorization(authorization);
   if (feasible.kind === "used") return locate(ctx, work, task);
   if (feasible.kind === "refused") {
     // The facilitator may still execute a payment that the chain refuses at this moment.
     return task.handedOver ? "again" : refuse(ctx, work, feasible);
   }
+  const relayer = getServiceAddress("relayer");
   const { to, data } = buildAuthorizationCall(authorization);
   const call = relayer === null ? null : { relayer, to, data };
   if (!(await ctx.runMutation(internal.payments.progress.handOver, { ...work, call }))) return "ended";
@@ -107,10 +106,6 @@ async function step(ctx: ActionCtx, work: ClaimWork, task: SettlementTask): Prom
 const FAILED = buildRefusal(
   "transaction_failed",
   "The payment was mined and failed: nothing was moved. Fund the wallet and sign a new payment",
-);
-const EXPIRED = buildRefusal(
-  "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization expired before it was executed: nothing was moved. Sign a new one",
 );
 
 async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promise<Round> {
@@ -122,16 +117,13 @@ async function refuse(ctx: ActionCtx, work: ClaimWork, refused: Refusal): Promis
 async function askFacilitator(ctx: ActionCtx, authorization: PaymentAuthorization): Promise<void> {
   const { signature, ...terms } = authorization;
   const [answer] = await Promise.allSettled([
-    settleByFacilitator(ctx, { signature, authorization: terms }, buildFacilitatorTerms()),
+    settleByFacilitator(ctx, { signature, authorization: terms }, buildRequirements()),
   ]);
   if (answer.status === "fulfilled" && answer.value) return;
   // The payment may be executed whatever the facilitator answers, and even without an answer.
   if ((await readAuthorization(authorization)).used) return;
   if (answer.status === "rejected") throw answer.reason;
-  throw new AppError(
-    "upstream",
-    "The payment facilitator did not execute the payment: send the same proof again",
-  );
+  throw new AppError("upstream", "The payment facilitator did not execute the payment");
 }
 
 /** Finds the transaction that used the authorization, whoever sent it. */

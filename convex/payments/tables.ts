@@ -107,8 +107,8 @@ export const paymentTables = {
   }).index("by_wallet", ["wallet"]),
 
   /**
-   * Claims, one row per payment for a report (`states.md`). Written by `payments/claims`, `payments/progress` and
-   * `payments/model`. Kept for ever: a deleted claim would open its payment to replay.
+   * Claims, one row per payment for a report (`states.md`). Written by `payments/claims` and `payments/progress`. Kept for
+   * ever: a deleted claim would open its payment to replay.
    */
   paymentClaims: defineTable({
     /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer on the chain. */

@@ -1,5 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { CHAIN_ID } from "../lib/money/base";
+import { defined } from "../lib/objects";
 
 /** The price of a report, and the reasons for refusing a payment. */
 
@@ -43,12 +44,17 @@ export const vRefusal = v.object({
 export type Refusal = Infer<typeof vRefusal>;
 
 export function buildRefusal(reason: Reason, error: string, retryAfterMs?: number): Refusal {
-  return { kind: "refused", reason, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return { kind: "refused", reason, error, ...defined({ retryAfterMs }) };
 }
 
 export const ALREADY_USED = buildRefusal(
   "payment_already_used",
   "This payment was already used for a report: make a new payment",
+);
+
+export const EXPIRED = buildRefusal(
+  "invalid_exact_evm_payload_authorization_valid_before",
+  "The authorization has expired, and nothing was moved: sign a new one",
 );
 
 export const UNPAID_USE = buildRefusal(

@@ -13,6 +13,7 @@ import {
   headerOf,
   now,
   ONE,
+  owing,
   payer,
   settlementCall,
   stranger,
@@ -252,10 +253,10 @@ describe("a report", () => {
     };
     const moved = await received(async () => {
       app.standins.fail("llm", { mode: "status", status: 500, schema });
-      await fails(await buy(app, header, order), "The LLM gateway answered with status 500");
+      await fails(await buy(app, header, order), owing("The LLM gateway answered with status 500"));
       app.standins.clear();
       app.standins.fail("llm", { mode: "reply", content: JSON.stringify(short), schema });
-      await fails(await buy(app, header, order), "The LLM gateway wrote too short a report");
+      await fails(await buy(app, header, order), owing("The LLM gateway wrote too short a report"));
       app.standins.clear();
 
       const before = writings(app);
@@ -264,7 +265,7 @@ describe("a report", () => {
       const waiting = buy(app, header, order);
       await write.begun;
       patienceEnds();
-      await fails(await waiting, expect.stringContaining("nothing more is charged"));
+      await fails(await waiting, owing("The report is not finished yet"));
       // A repeat joins it.
       unreachDeadlines();
       const again = buy(app, header, order);

@@ -11,6 +11,7 @@ import {
   buyWith,
   createPaidApp,
   headerOf,
+  owing,
   payer,
   PLATFORM,
   stranger,
@@ -209,7 +210,7 @@ test("while the sources are out of reach no token is sold, and a report on the m
   expect(await app.rows("transfers")).toEqual([]);
   // Without an observed price none is written.
   const failed = await buyWith(app, txHash);
-  expect([failed.status, failed.body.error]).toEqual([502, "CoinGecko answered with status 503"]);
+  expect([failed.status, failed.body.error]).toEqual([502, owing("CoinGecko answered with status 503")]);
   expect(headerOf(failed, "payment-response")).toMatchObject({ success: true, transaction: txHash });
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
 });

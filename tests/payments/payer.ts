@@ -1,5 +1,6 @@
 import { concatHex, toHex, type Address, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
+import { expect } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
@@ -105,6 +106,12 @@ export function buy(app: WalletApp, headers: Record<string, string>, body: objec
 
 export const buyWith = (app: WalletApp, proof: string, body: object = {}, init: CallInit = {}) =>
   buy(app, { "X-PAYMENT": proof }, body, init);
+
+/** The error of a report that is paid and not there: it names the payment. */
+export const owing = (why: string): unknown =>
+  expect.stringMatching(
+    new RegExp(`^${why}\\. Your payment 0x[0-9a-f]{64} is kept: send the same proof again$`),
+  );
 
 /** What a base64 header says. */
 export function headerOf(answer: { headers: Headers }, name: string): unknown {
