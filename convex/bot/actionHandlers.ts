@@ -15,6 +15,7 @@ import { formatDateTime, DAY, MINUTE, getRoundedNow } from "../lib/time";
 import { collectFacts } from "../market/collectors";
 import { findSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
+import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
 import { readCommand, toUnits } from "../social/commands";
 import { getPortfolio } from "../wallets/holdings";
@@ -56,10 +57,19 @@ export const actionHandlers = {
 
   wallet: answerWallet,
   login: answerLogin,
+  subscribe: toggling(""),
+  switch: toggling(""),
+  unsubscribe: toggling(" off"),
 
   swap: ordering("swap"),
   send: ordering("send"),
 } satisfies Record<string, Work>;
+
+/** The handler of a command about the chat's news. @param end Behind its argument. */
+function toggling(end: "" | " off"): Work {
+  return (ctx, { sender, argument, isTap }) =>
+    answerToggle(ctx, sender, { argument: `${argument}${end}`.trim(), isTap, isStop: end !== "" });
+}
 
 /** The handler of a command that orders. */
 function ordering(verb: string): Work {

@@ -97,15 +97,20 @@ const webhook: MountedEndpoint = defineEndpoint({
       .unknown()
       .optional()
       .describe("A message in the Bot API's form; other kinds of updates are ignored."),
+    channel_post: z
+      .unknown()
+      .optional()
+      .describe("A channel's post in the Bot API's form: only commands about its news are read."),
     callback_query: z.unknown().optional().describe("A tapped button in the Bot API's form."),
   }),
   returns: z.object({
     method: z.literal("answerCallbackQuery").optional().describe("A call of the Bot API, after a tap"),
     callback_query_id: z.string().optional(),
+    text: z.string().optional().describe("Shown to who tapped"),
   }),
-  handler: async (ctx, { update_id: updateId, message, callback_query: query }) => {
+  handler: async (ctx, { update_id: updateId, message, channel_post: post, callback_query: query }) => {
     const tap = queryShape.safeParse(query);
-    const parsed = messageShape.safeParse(message);
+    const parsed = messageShape.safeParse(message ?? post);
     const received = tap.success ? parseTap(tap.data) : parsed.success ? writtenMessage(parsed.data) : null;
     const { chat, migrate_to_chat_id: to } = parsed.data ?? {};
     if (chat !== undefined && to !== undefined)
@@ -113,7 +118,10 @@ const webhook: MountedEndpoint = defineEndpoint({
     else if (received !== null)
       await ctx.runMutation(internal.bot.updates.receiveMessage, { updateId, ...received });
     // The messenger shows a button as waiting until its tap is confirmed, so the confirmation does not wait for the work.
-    return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
+    if (!tap.success) return {};
+    const isShared = received?.sender.alone === false && SWITCH.test(received.text);
+    const answer = { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id };
+    return isShared ? { ...answer, text: "Administrators of this chat decide that." } : answer;
   },
 });
 
@@ -129,19 +137,23 @@ function requireSecret(headers: Headers): void {
 
 type Received = Omit<BotMessage, "updateId">;
 
+/** The commands about a chat's news, and the only ones of a channel. */
+const SWITCH = /^\/(?:(?:(?:un)?subscribe|switch)(?:[@\s]|$)|start(?:@\w+)?\s+(?:signals|whales)$)/i;
+
 /** The command of a tapped button, as if it had been typed in its chat. */
 function parseTap({ from, message, data }: z.output<typeof queryShape>): Received | null {
   const sender = message === undefined ? null : parseSender({ ...message, from, sender_chat: undefined });
   if (sender === null || message === undefined || data === "") return null;
+  if (message.chat.type === "channel" && !SWITCH.test(`/${data}`)) return null;
   const tapped = { messageId: message.message_id, isPicture: message.text === undefined };
   return { sender, text: `/${data}`, forwarded: false, tapped };
 }
 
-/** A person's message; `null` for the messages that the bot does not read: the messenger's own, those of channels and bots. */
+/** A person's message; `null` for those that the bot does not read: the messenger's own, bots', and most of a channel. */
 function writtenMessage(message: Written): Received | null {
   const sender = parseSender(message);
   const content = message.text ?? message.caption;
-  if (sender === null) return null;
+  if (sender === null || (message.chat.type === "channel" && !SWITCH.test(content ?? ""))) return null;
   const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
   if (content === undefined && isSilent) return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
@@ -183,13 +195,14 @@ function ownId(): number {
 /** A pasted link to the bot starts it, like an opened one. */
 const PASTED = /^https:\/\/t\.me\/\w{1,64}\?start=([A-Za-z0-9_-]{1,64})$/;
 
+const CHATS = ["private", "group", "supergroup", "channel"];
+
 /**
  * The sender of a message: a person, the group itself for an anonymous admin, or a channel for its owner; `null` in chats
  * that the bot does not read.
  */
 function parseSender({ chat, from, sender_chat: spokenFor, ...message }: Written): Sender | null {
-  if (!["private", "group", "supergroup"].includes(chat.type) || message.is_automatic_forward === true)
-    return null;
+  if (!CHATS.includes(chat.type) || message.is_automatic_forward === true) return null;
   const speaker = chat.type === "private" ? undefined : spokenFor;
   if (speaker === undefined && (from === undefined || from.is_bot || spokenFor !== undefined)) return null;
   const { message_thread_id: thread, is_topic_message: isTopic } = message;

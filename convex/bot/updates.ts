@@ -18,6 +18,7 @@ import {
 } from "../platform/work";
 import { OWNED } from "../accounts/claims";
 import { moveChat } from "../messenger/outbox";
+import { wakeChat } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, buildNotice, PRIVATE_ONLY } from "./cards";
@@ -51,13 +52,16 @@ export const receiveMessage = internalMutation({
     const earlierUpdate = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (earlierUpdate !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
+    await wakeChat(ctx, sender.chatId);
     const command = parseCommand(text);
     if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
       await putAnswer(ctx, message, { answer: buildNotice(PRIVATE_ONLY, CODE_SHOWN) });
       return null;
     }
     if (!isMeant(message, command)) return null;
-    const chat = `chat:${sender.chatId}`;
+    // Everybody who reads a channel may tap its buttons: none of them uses up what its administrators need.
+    const isReader = message.tapped !== undefined && !sender.alone;
+    const chat = `chat:${sender.chatId}${isReader ? `:${sender.messengerId}` : ""}`;
     // A message without words gets the help, once an hour.
     if (text === "" && !(await hasLeft(ctx, "botHelp", chat))) return null;
     if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
@@ -98,9 +102,11 @@ async function openAnswer(
 
 /**
  * A message's text as it is stored: the hash of a link code stands in the code's place, as in buttons, and any other
- * payload of a link to the bot is dropped. Without a key no code is valid.
+ * payload of a link to the bot is dropped, but for those of our pages, which lead to the subscriptions. Without a key no code is valid.
  */
 function withoutCode(text: string, command: ParsedCommand | null): string {
+  if (command?.name === "start" && /^(?:signals|whales)$/.test(command.argument))
+    return command.to === null ? "/subscribe" : `/subscribe@${command.to}`;
   if (command?.name === "start" && !hasCode(command)) return "/start";
   if (command === null || !hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   return `/${command.name} ${hashCode(command.argument)}`;

@@ -2,15 +2,18 @@ import type { FunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { getOptional } from "../lib/env";
+import { getOptional, getRequired } from "../lib/env";
 import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
 import { takeUsage } from "../platform/outside/calls";
 import { openSeal } from "../lib/seals";
-import { toIso, MINUTE } from "../lib/time";
+import { toIso, MINUTE, SECOND } from "../lib/time";
 import { defineWorker } from "../platform/worker";
-import { isReachable, sendMessage } from "../providers/messenger";
+import { findChatId, isReachable, sendMessage } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
+import type { SendOutcome } from "../providers/sendOutcome";
+import type { NewsAttempt } from "./broadcasts";
+import { parsePlace } from "./model";
 import type { SendStep, SendAttempt } from "./outbox";
 import { getBotTokenSeal, SECRET_MARK, type Picture } from "./tables";
 import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
@@ -44,9 +47,7 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
   const made = picture === null ? null : await callHandle<ArrayBuffer>(ctx, picture);
-  // Nothing was sent: the card follows as text, as after a refused picture.
-  if (picture !== null && made === null)
-    return { kind: "refused", status: 400, reason: "There is no picture" };
+  if (picture !== null && made === null) return NO_PICTURE;
   const secret = next.secret === null ? null : await callHandle<string>(ctx, next.secret);
   if (next.secret !== null && secret === null) return skip("There is no secret");
   const { threadId, buttons, edits } = next;
@@ -67,6 +68,42 @@ async function callHandle<Made>(
     log.error("messenger.unmade", { error: getErrorMessage(error) });
     return null;
   }
+}
+
+/** An attempt at a broadcast ends after this long, and gives its place to the cards that wait. */
+const AT_ONCE_MS = 5 * SECOND;
+
+/** Sends news to chat after chat, in attempts of a few seconds. Its picture is drawn once and then sent by its id. */
+export const sendBroadcast = defineWorker({ broadcastId: v.id("broadcasts") }, async (ctx, work) => {
+  const until = Date.now() + AT_ONCE_MS;
+  const botToken = getRequired("MESSENGER_BOT_TOKEN");
+  const isAway = !(await isReachable(botToken));
+  const serviceChat = isAway ? null : await findServiceChat(botToken);
+  const advance = (outcome: SendOutcome | null): Promise<NewsAttempt | null> => {
+    const rest = isAway ? { restMs: MINUTE } : Date.now() >= until ? { restMs: 0 } : {};
+    const stored = { ...work, ...rest, outcome, serviceChat, usage: takeUsage() };
+    return ctx.runMutation(internal.messenger.broadcasts.advanceBroadcast, stored);
+  };
+  let png: ArrayBuffer | null = null;
+  for (let next = await advance(null); next !== null;) {
+    const { chatId, threadId, part: text, buttons } = next;
+    const asked = next.picture;
+    if (asked !== null && typeof asked !== "string") png ??= await callHandle<ArrayBuffer>(ctx, asked);
+    const drawn = asked === null || png === null ? null : { bytes: png, name: undefined };
+    const file = typeof asked === "string" ? { fileId: asked } : drawn;
+    const isMissing = asked !== null && file === null;
+    const message = { chatId, threadId, text, file, buttons, edits: null };
+    next = await advance(isMissing ? NO_PICTURE : await sendMessage(botToken, message));
+  }
+});
+
+/** Nothing was sent: the text follows, as where the messenger refuses a picture. */
+const NO_PICTURE = { kind: "refused", status: 400, reason: "There is no picture" } as const;
+
+/** The id of the service's own chat, which may be set by its public name; `null` without one. */
+async function findServiceChat(botToken: string): Promise<string | null> {
+  const { chatId } = parsePlace(getOptional("MESSENGER_CHAT_ID") ?? "");
+  return chatId.startsWith("@") ? findChatId(botToken, chatId) : chatId === "" ? null : chatId;
 }
 
 /** No batch starts later than this, so that the work ends before its lease does. */

@@ -25,6 +25,7 @@ import type { Paragraph } from "./format";
 import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findFormerLink, withdrawCode } from "./model";
 import { findLink, findLinkOfMessenger, createCodeText, replaceCode, findUserOfMessenger } from "./model";
 import { FREEZE, notifyEverywhere } from "./notices";
+import { adoptSubscription } from "./subscriptions";
 import { messengerTables } from "./tables";
 
 const CODE_MS = 10 * MINUTE;
@@ -262,6 +263,7 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
  */
 async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   await ctx.runMutation(internal.alerts.model.adoptAlerts, { from: toChatUser(messengerId), to: userId });
+  await adoptSubscription(ctx, messengerId, userId);
   await changeRules(ctx, userId);
   const former = await findFormerLink(ctx, userId, Date.now());
   if (former === null || former.messengerId === messengerId) return;

@@ -21,6 +21,7 @@ import {
   parsePlace,
   findUserOfMessenger,
 } from "./model";
+import { moveSubscription } from "./subscriptions";
 import { vButtons, vPicture, vReplaced, vSecret } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
@@ -164,6 +165,7 @@ export const advanceCard = internalMutation({
 
 /** Stores that a group has become a supergroup under a new id, which replaces the old one wherever it is set. */
 export async function moveChat(ctx: MutationCtx, from: string, to: string): Promise<void> {
+  await moveSubscription(ctx, from, to);
   const earlier = await getOneFrom(ctx.db, "chatMoves", "by_from", from);
   if (earlier === null) await ctx.db.insert("chatMoves", { from, to });
   else if (earlier.to !== to) await ctx.db.patch("chatMoves", earlier._id, { to });

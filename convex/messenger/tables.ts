@@ -40,8 +40,30 @@ export const vButtons = v.array(v.array(vButton));
 /** A message that a card replaces. `isPicture`: its text is a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
+/** How far the delivery of a card to a chat has come. */
+const delivery = {
+  /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
+  parts: v.array(v.string()),
+  /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
+  picture: v.optional(vPicture),
+  /** How many parts have arrived. */
+  partsSent: v.number(),
+  /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
+  state: literals("queued", "sending", "sent", "failed", "skipped"),
+  /** Queued: when to try. Otherwise: when it was last tried. */
+  dueAt: v.number(),
+  /** How often the next part was sent with an unknown outcome. Twice is a failure. */
+  doubts: v.number(),
+  /** How often an attempt was postponed. */
+  postponements: v.number(),
+};
+
 /** The kinds of notices to an account, which go to all its chats. */
 export const NOTICES = ["account", "change of chat"] as const;
+
+/** The news that a chat can subscribe to. */
+export const vTopic = literals("signals", "outcomes", "whales", "weekly");
+export type Topic = Infer<typeof vTopic>;
 
 export const messengerTables = {
   /**
@@ -62,6 +84,40 @@ export const messengerTables = {
 
   /** Groups that have become supergroups, with a new id. Written by `messenger/outbox`. Kept, because ids never change back. */
   chatMoves: defineTable({ from: v.string(), to: v.string() }).index("by_from", ["from"]),
+
+  /**
+   * The news that a chat gets, one row a chat. Written by `messenger/subscriptions`. Kept while the chat takes its cards; it
+   * dies three months after it last did.
+   */
+  subscriptions: defineTable({
+    chatId: v.string(),
+    /** The topic of a group in which they were switched on. */
+    threadId: v.optional(v.number()),
+    /** Whose private chat it is: the linked user, else the account alone (`toChatUser`); `""` for a group or channel. */
+    userId: v.string(),
+    /** At least one. */
+    topics: v.array(vTopic),
+    /** Epoch ms: the first card that it refused, since it last took one or wrote to the bot. */
+    refusedSince: v.optional(v.number()),
+  })
+    .index("by_chatId", ["chatId"])
+    .index("by_userId", ["userId"])
+    .index("by_refusedSince", ["refusedSince"]),
+
+  /** A card on its way to the chats that subscribe to its topic. Written by `messenger/broadcasts`, and deleted at its end. */
+  broadcasts: defineTable({
+    topic: vTopic,
+    parts: v.array(v.string()),
+    picture: v.optional(vPicture),
+    /** The messenger's id of the picture, once it has been sent. */
+    fileId: v.optional(v.string()),
+    /** The chats up to this one, in the order of their ids, are done, but for the one whose turn it is. */
+    cursor: v.string(),
+    /** `calls`: how many messages it was sent, the one under way included. */
+    turn: v.optional(
+      v.object({ chatId: v.string(), threadId: v.optional(v.number()), calls: v.number(), ...delivery }),
+    ),
+  }),
 
   /**
    * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/linking`:
@@ -125,26 +181,13 @@ export const messengerTables = {
     topic: v.optional(v.string()),
     /** Deduplication key, such as `update:<id>`: a second card with the same key is dropped. */
     key: v.optional(v.string()),
-    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
-    parts: v.array(v.string()),
-    /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
-    picture: v.optional(vPicture),
     /** Takes the place of `SECRET_MARK` in the first part when the card is sent; removed at the end. */
     secret: v.optional(vSecret),
+    ...delivery,
     /** Shown below the last part. */
     buttons: v.optional(vButtons),
     /** The message in the chat that the first part replaces. */
     replaces: v.optional(vReplaced),
-    /** How many parts have arrived. */
-    partsSent: v.number(),
-    /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
-    state: literals("queued", "sending", "sent", "failed", "skipped"),
-    /** Queued: when to try. Otherwise: when it was last tried. */
-    dueAt: v.number(),
-    /** How often the next part was sent with an unknown outcome. Twice is a failure. */
-    doubts: v.number(),
-    /** How often an attempt was postponed. */
-    postponements: v.number(),
     error: v.optional(v.string()),
     sentAt: v.optional(v.number()),
     /** A function handle, to call with `{ subject, sent, error? }` when the card is settled. */
@@ -179,6 +222,17 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ownedBy: { rows: indexOfUser("by_userId"), section: "messengerLinks", onDeletion: "stay" },
     withheld: ["codeHash"],
   },
+  subscriptions: {
+    keep: {
+      days: 90,
+      why: "the chat has refused every card since",
+      // Absent sorts before every number.
+      aged: (rows, before) =>
+        rows.withIndex("by_refusedSince", (q) => q.gt("refusedSince", 0).lt("refusedSince", before)),
+    },
+    ownedBy: { rows: indexOfUser("by_userId"), section: "subscriptions", onDeletion: "go" },
+  },
+  broadcasts: { keep: { days: 1, why: "its work was given up", aged: indexCreatedBefore } },
   codes: {
     keep: { days: 1, why: "it has expired", aged: indexOlderThan("expiresAt") },
     ownedBy: { rows: indexOfUser("by_userId_and_kind"), onDeletion: "go" },

@@ -35,7 +35,7 @@ export const vFailure = {
 export type WorkFailure = ObjectType<typeof vFailure>;
 
 /** The order in which waiting work begins. */
-const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
+const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3, broadcast: 4 };
 type Rank = keyof typeof RANKS;
 
 /** How a piece of work is done, besides its action; `platform/tables` says what the row's fields mean. */
@@ -48,7 +48,7 @@ export type Terms = Pick<Doc<"work">, "attempts" | "until" | "onFailure" | "subj
 
 /** How many run at once. The small platform class runs 8 scheduled functions: two are left for sends, deposits and crons. */
 const WIDTHS = { models: 4, messages: 2 };
-/** Callers' own work leaves one place to paid and scheduled work. */
+/** Callers' own work at the models leaves one place to paid and scheduled work, and a broadcast one to every other card. */
 const LEFT_TO_OTHERS = 1;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */
 const LEASE_MS = 10 * MINUTE;
@@ -167,7 +167,8 @@ async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void>
     .take(WIDTHS[queue]);
   let free = WIDTHS[queue] - running.length;
   for (const rank of Object.values(RANKS)) {
-    const most = rank <= RANKS.service || queue === "messages" ? free : free - LEFT_TO_OTHERS;
+    const isOwed = rank <= (queue === "messages" ? RANKS.anonymous : RANKS.service);
+    const most = isOwed ? free : free - LEFT_TO_OTHERS;
     if (most <= 0) continue;
     const due = await ctx.db
       .query("work")

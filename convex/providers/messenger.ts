@@ -22,6 +22,11 @@ const answerShape = z.object({
       migrate_to_chat_id: z.union([z.number(), z.string()]).optional(),
     })
     .nullish(),
+  /** Of a message with a picture: its sizes, of which any id stands for the picture. */
+  result: z
+    .object({ photo: z.array(z.object({ file_id: z.string() })) })
+    .optional()
+    .catch(undefined),
 });
 
 /** The token as one path segment: its owner chose the characters, and none may lead to another address. */
@@ -41,8 +46,8 @@ type Message = {
   threadId: number | null;
   /** HTML, at most 4,096 characters after parsing; below a picture at most 1,024, or "". */
   text: string;
-  /** The picture to send with it, or another file by its name. */
-  file: { bytes: ArrayBuffer; name: string | undefined } | null;
+  /** The picture to send with it, or another file by its name, or a picture by the messenger's id of it for this bot. */
+  file: { bytes: ArrayBuffer; name: string | undefined } | { fileId: string } | null;
   /** Rows of them. */
   buttons: readonly (readonly Button[])[];
   /** The message to replace; repeating a replacement changes nothing. */
@@ -58,8 +63,8 @@ export async function sendMessage(botToken: string, message: Message): Promise<S
 }
 
 function chooseMethod({ file, edits }: Message): string {
-  if (edits === null)
-    return file === null ? "sendMessage" : file.name === undefined ? "sendPhoto" : "sendDocument";
+  const isPicture = file !== null && ("fileId" in file || file.name === undefined);
+  if (edits === null) return file === null ? "sendMessage" : isPicture ? "sendPhoto" : "sendDocument";
   if (file !== null) return "editMessageMedia";
   return edits.isPicture ? "editMessageCaption" : "editMessageText";
 }
@@ -72,6 +77,7 @@ function buildBody(message: Message): RequestInit {
     const textFields = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
     return buildJsonPost({ ...where, ...(edits?.isPicture === true ? caption : textFields) });
   }
+  if ("fileId" in file) return buildJsonPost({ ...where, ...caption, photo: file.fileId });
   const { bytes, name: fileName } = file;
   const kind = fileName === undefined ? "photo" : "document";
   const media = { type: kind, media: `attach://${kind}`, ...caption };
@@ -113,8 +119,9 @@ function toSendOutcome(result: Exchange): SendOutcome {
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
 
-  const { ok = false, description, parameters } = answerShape.safeParse(result.body).data ?? {};
-  if (ok) return { kind: "sent" };
+  const { ok = false, description, parameters, result: sent } = answerShape.safeParse(result.body).data ?? {};
+  const fileId = sent?.photo.at(-1)?.file_id;
+  if (ok) return { kind: "sent", ...(fileId === undefined ? {} : { fileId }) };
   const reason =
     description === undefined ? `The messenger answered with status ${result.status}` : cut(description, 200);
   if (result.status === 429) {
@@ -154,6 +161,33 @@ export async function getBotUsername(botToken: string): Promise<string | null> {
     .username;
 }
 
+const memberShape = z.object({ result: z.object({ status: z.string() }) });
+
+/**
+ * Whether an account is an administrator of a group or channel now; not, where the messenger refuses to say.
+ * @throws AppError `upstream`
+ */
+export async function isAdministrator(
+  botToken: string,
+  { chatId, messengerId }: { chatId: string; messengerId: string },
+): Promise<boolean> {
+  const post = buildJsonPost({ chat_id: chatId, user_id: Number(messengerId) });
+  const answer = requireAnswer(UPSTREAM, await askMethod(botToken, "getChatMember", post));
+  if (answer.status === 400 || answer.status === 403) return false;
+  const { status } = parseBody(UPSTREAM, answer, memberShape).result;
+  return status === "creator" || status === "administrator";
+}
+
+/** A chat's id by its public name, `@name`; `null` for one that the bot does not know. @throws AppError `upstream` */
+export async function findChatId(botToken: string, name: string): Promise<string | null> {
+  const answer = requireAnswer(
+    UPSTREAM,
+    await askMethod(botToken, "getChat", buildJsonPost({ chat_id: name })),
+  );
+  if (answer.status === 400 || answer.status === 403) return null;
+  return String(parseBody(UPSTREAM, answer, z.object({ result: z.object({ id: z.int() }) })).result.id);
+}
+
 const webhookShape = z.object({
   result: z.object({ url: z.string(), last_error_message: z.string().optional() }),
 });
@@ -165,6 +199,9 @@ export async function getWebhookInfo(botToken: string): Promise<{ url: string; t
   return { url, trouble: trouble ?? null };
 }
 
+/** Only channels say `channel_post`: there nobody but an administrator writes. */
+const UPDATES = ["message", "channel_post", "callback_query"];
+
 /** Sets where a bot's messages go, and its menu of commands. @throws AppError `upstream` */
 export async function registerWebhook(
   botToken: string,
@@ -174,7 +211,7 @@ export async function registerWebhook(
     menu,
   }: { webhook: string; secret: string; menu: readonly { command: string; description: string }[] },
 ): Promise<void> {
-  const hook = { url: webhook, secret_token: secret, allowed_updates: ["message", "callback_query"] };
+  const hook = { url: webhook, secret_token: secret, allowed_updates: UPDATES };
   for (const [method, body] of [
     ["setWebhook", hook],
     ["setMyCommands", { commands: menu }],

@@ -126,6 +126,8 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     if (route === "POST /_control") return carriedOut(() => control(faults, parseCallBody()));
     if (route === "POST /_control/messenger/say") return carriedOut(() => messenger.say(parseCallBody()));
     if (route === "POST /_control/messenger/tap") return carriedOut(() => messenger.tap(parseCallBody()));
+    if (route === "POST /_control/messenger/member")
+      return carriedOut(() => messenger.setMember(parseCallBody()));
     const picture = messenger.picture(
       Number(/^GET \/_sent\/messenger\/pictures\/(\d+)\.png$/.exec(route)?.[1]),
     );

@@ -19,6 +19,7 @@ import {
   type Document,
   type Keyboard,
   type Photo,
+  type StoredPhoto,
 } from "./messengerForms";
 import { hash } from "./random";
 
@@ -35,6 +36,10 @@ export type SentMessage = {
   photo?: Photo;
   /** A file that is no picture. */
   document?: Document;
+  /** The messenger's id of the picture. */
+  fileId?: string;
+  /** Whether it was sent by that id. */
+  isStored?: boolean;
   /** Rows of buttons below it. */
   keyboard?: Keyboard;
 };
@@ -60,6 +65,7 @@ const parametersShape = z.looseObject({
   media: z.string().default(""),
   action: z.string().default(""),
   callback_query_id: asText,
+  user_id: asText,
 });
 type Parameters = z.infer<typeof parametersShape>;
 
@@ -94,6 +100,13 @@ const personShape = {
 const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(MESSAGE.limit) });
 const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
 
+/** In a private chat `kicked` means that the person has blocked the bot; in others its bot's own id can be a member. */
+const memberShape = z.strictObject({
+  chatId: z.coerce.number().int(),
+  userId: z.int().positive(),
+  status: z.enum(["creator", "administrator", "member", "restricted", "left", "kicked"]),
+});
+
 /** A webhook's answer: one call of a method, whose outcome is not reported. */
 const callShape = z.looseObject({ method: z.string() });
 
@@ -110,6 +123,7 @@ type ChatMessage = {
   source: string;
   keyboard: Keyboard;
   isPhoto: boolean;
+  fileId?: string | undefined;
 };
 
 type Delivered = { updateId: number; status: number };
@@ -128,27 +142,50 @@ export function createMessenger(options: {
   const messagesByKey = new Map<string, ChatMessage>();
   const queries = new Map<string, number>();
   const pictures = new Map<number, Uint8Array<ArrayBuffer>>();
+  const photos = new Map<string, Map<string, StoredPhoto>>();
+  const members = new Map<string, z.infer<typeof memberShape>["status"]>();
   let lastMessageId = 0;
   let lastUpdateId = 0;
   let lastQuery = 4_000_000_000;
 
-  const toView = ({ botToken, messageId, chatId, text, isPhoto, keyboard }: ChatMessage) => ({
+  const toView = ({ botToken, messageId, chatId, text, isPhoto, fileId, keyboard }: ChatMessage) => ({
     ...{
       message_id: messageId,
       from: bot(botToken),
       chat: readChat(chatId),
       date: Math.floor(now() / 1_000),
     },
-    ...(isPhoto ? { photo: [], caption: text } : { text }),
+    ...(isPhoto ? { photo: fileId === undefined ? [] : [{ file_id: fileId }], caption: text } : { text }),
     ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   });
+
+  /** Keeps a new picture under an id of its own. */
+  const store = (botToken: string, sent: Awaited<ReturnType<typeof readPhoto>>): StoredPhoto => {
+    const fileId = sent.fileId ?? `AgACAgIAAxkDAAI${hash(`${botToken} ${lastMessageId} ${now()}`)}`;
+    const kept = { ...sent, fileId };
+    photos.set(botToken, (photos.get(botToken) ?? new Map<string, StoredPhoto>()).set(fileId, kept));
+    return kept;
+  };
+
+  const readPicture = async (botToken: string, given: unknown) => {
+    const sent = await readPhoto(given, photos.get(botToken) ?? new Map<string, StoredPhoto>());
+    return { ...store(botToken, sent), isStored: sent.fileId !== undefined };
+  };
+
+  /** @throws Refusal where the bot may not write. */
+  const requireOpen = (botToken: string, chatId: string): void => {
+    if (members.get(`${chatId} ${chatId}`) === "kicked")
+      throw new Refusal("Forbidden: bot was blocked by the user", 403);
+    if (members.get(`${chatId} ${parseInt(botToken, 10)}`) === "kicked")
+      throw new Refusal("Forbidden: bot was kicked from the supergroup chat", 403);
+  };
 
   const stand = (
     method: string,
     message: ChatMessage,
-    sent: Partial<Awaited<ReturnType<typeof readPhoto>>> & { document?: Document } = {},
+    sent: Partial<Awaited<ReturnType<typeof readPicture>>> & { document?: Document } = {},
   ) => {
-    const { photo, file, document } = sent;
+    const { photo, file, document, fileId, isStored } = sent;
     const { botToken, chatId, messageId, source, keyboard } = message;
     messagesByKey.set(getKey(message), message);
     if (file !== undefined) pictures.set(messageId, file);
@@ -157,6 +194,8 @@ export function createMessenger(options: {
       ...{ botToken, method, chatId, text: source, at: now(), messageId },
       ...(photo === undefined ? {} : { photo }),
       ...(document === undefined ? {} : { document }),
+      ...(fileId === undefined ? {} : { fileId }),
+      ...(isStored === true ? { isStored } : {}),
       ...(keyboard.length === 0 ? {} : { keyboard }),
     });
     return toView(message);
@@ -164,14 +203,16 @@ export function createMessenger(options: {
 
   const send = async (method: "sendMessage" | "sendPhoto", botToken: string, parameters: Parameters) => {
     const chatId = requireChat(parameters);
+    requireOpen(botToken, chatId);
     const isPhoto = method === "sendPhoto";
     const source = isPhoto ? parameters.caption : parameters.text;
     const text = readText(source, parameters.parse_mode, isPhoto ? CAPTION : MESSAGE);
     if (!isPhoto && text === "") return refuse("message text is empty");
     const keyboard = readKeyboard(parameters.reply_markup);
-    const photo = isPhoto ? await readPhoto(parameters.photo) : undefined;
+    const photo = isPhoto ? await readPicture(botToken, parameters.photo) : undefined;
     const messageId = ++lastMessageId;
-    return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
+    const fileId = photo?.fileId;
+    return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto, fileId }, photo);
   };
 
   const sendDocument = async (botToken: string, parameters: Parameters) => {
@@ -202,7 +243,7 @@ export function createMessenger(options: {
       return refuse(`there is no ${isText ? "text" : "caption"} in the message to edit`);
     const text = readText(source, mode, isText ? MESSAGE : CAPTION);
     if (isText && text === "") return refuse("message text is empty");
-    const photo = media === undefined ? undefined : await readPhoto(parameters.photo);
+    const photo = media === undefined ? undefined : await readPicture(botToken, parameters.photo);
     const keyboard = readKeyboard(parameters.reply_markup);
     const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
     if (photo === undefined && isSame) return refuse("message is not modified");
@@ -226,6 +267,14 @@ export function createMessenger(options: {
       return refuse("query is too old and response timeout expired or query ID is invalid");
     if (text.length > 200) return refuse("MESSAGE_TOO_LONG");
     return queries.delete(id) || true;
+  };
+
+  const readMember = (parameters: Parameters): object => {
+    const chatId = requireChat(parameters);
+    const userId = Number(parameters.user_id);
+    if (!Number.isSafeInteger(userId) || userId <= 0) return refuse("invalid user_id specified");
+    const user = { id: userId, is_bot: false, first_name: "Local" };
+    return { status: members.get(`${chatId} ${userId}`) ?? "member", user };
   };
 
   const act = (botToken: string, parameters: Parameters): true => {
@@ -254,6 +303,10 @@ export function createMessenger(options: {
         return edit(method, botToken, parameters);
       case "sendChatAction":
         return act(botToken, parameters);
+      case "getChat":
+        return readChat(requireChat(parameters));
+      case "getChatMember":
+        return readMember(parameters);
       case "answerCallbackQuery":
         return answerQuery(parameters);
       case "setWebhook":
@@ -303,6 +356,11 @@ export function createMessenger(options: {
       if (parameters === null)
         return sendJson(messengerError(400, "Bad Request: can't parse JSON object"), 400);
       return run(method, botToken, parameters);
+    },
+    /** Sets what somebody is in a chat. @throws z.ZodError */
+    setMember: (member: unknown): void => {
+      const { chatId, userId, status } = memberShape.parse(member);
+      members.set(`${chatId} ${userId}`, status);
     },
     /** The picture of a message, while it is one of the last fifty. */
     picture: (messageId: number) => pictures.get(messageId) ?? null,

@@ -115,8 +115,20 @@ export type Photo = { width: number; height: number; bytes: number };
 
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
-/** @param given The field `photo` of a form; names of stored files are unknown here. @throws Refusal */
-export async function readPhoto(given: unknown): Promise<{ photo: Photo; file: Uint8Array<ArrayBuffer> }> {
+/** A picture that the messenger has stored; its id is of use to the bot that sent it, and to no other. */
+export type StoredPhoto = { fileId: string; photo: Photo; file: Uint8Array<ArrayBuffer> };
+
+/**
+ * @param given The field `photo`: the file of a form, or the id of a stored one. Addresses of pictures are not fetched.
+ * @param stored The bot's pictures by their ids.
+ * @throws Refusal
+ */
+export async function readPhoto(
+  given: unknown,
+  stored: ReadonlyMap<string, StoredPhoto>,
+): Promise<Omit<StoredPhoto, "fileId"> & { fileId?: string }> {
+  const known = typeof given === "string" ? stored.get(given) : undefined;
+  if (known !== undefined) return known;
   if (given === undefined) return refuse("there is no photo in the request");
   if (!(given instanceof File) || given.name === "") return refuse("wrong remote file identifier specified");
   if (given.size > 10 * 1024 * 1024) throw new Refusal("Request Entity Too Large", 413);
