@@ -11,6 +11,7 @@ import { enqueueOwnCard } from "../messenger/model";
 import { emitToOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { buildSignalsDigest } from "../signals/cards";
+import { areSignalsDue } from "../signals/model";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import {
@@ -213,7 +214,8 @@ export const sendDigests = defineMutation({}, async (ctx) => {
     .query("alerts")
     .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now))
     .take(BATCH);
-  if (due.length === 0) return;
+  // The day's signals are in a digest that is due with them.
+  if (due.length === 0 || (await areSignalsDue(ctx, now))) return;
   const parts = await Promise.all([
     buildPricesDigest(ctx, now),
     buildSignalsDigest(ctx, now),

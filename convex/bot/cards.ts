@@ -167,7 +167,7 @@ export function recordCard(whole: WholeRecord, head: PublishedHead | null, site:
     [{ bold: "🏆 The record" }],
     buildRecordLines(whole),
     ...buildHeadLine(head),
-    [{ words: "Every signal, and how to check them", href: `${site}/record` }],
+    [{ words: "Every signal, and all figures", href: `${site}/record` }],
   ];
 }
 

@@ -65,6 +65,8 @@ const SIGNALS: readonly Button[] = [
   { text: "Record", command: "record" },
 ];
 
+const GET_NEWS: readonly Button[] = [{ text: "🔔 Get them as they come", command: "subscribe" }];
+
 /** The default window of /whales, and the most alerts that it shows. */
 const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
@@ -80,7 +82,7 @@ const READS = {
     if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
     return {
       answer: buildSignalsCard("Latest signals", signals, await getPublishedHead(ctx)),
-      buttons: [SIGNALS],
+      buttons: [SIGNALS, GET_NEWS],
     };
   },
   record: async (ctx) => {
@@ -99,7 +101,7 @@ const READS = {
       );
     const card = buildAlertCard({ hours, at: now, alerts, most: MOST_SHOWN });
     const all = { words: "All of them, with their transactions", href: `${getSiteUrl()}/whales` };
-    return { answer: [...card, [all]] };
+    return { answer: [...card, [all]], buttons: [GET_NEWS] };
   },
 
   report: async (ctx, { argument, now }) => {

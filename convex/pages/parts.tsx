@@ -124,6 +124,13 @@ export function Bot() {
   return bot === undefined ? null : <Out to={`https://t.me/${bot}`}>@{bot}</Out>;
 }
 
+/** A link to the bot's subscriptions; without a bot, to the ways in. */
+export function Subscribe({ to, children }: { to: "signals" | "whales"; children: Child }) {
+  const bot = getOptional("MESSENGER_BOT_NAME");
+  if (bot === undefined) return <a href="/start">{children}</a>;
+  return <Out to={`https://t.me/${bot}?start=${to}`}>{children}</Out>;
+}
+
 /** A link to another site; plain words without an address. */
 export function Out({ to, children }: { to: string | null; children: Child }) {
   if (to === null) return <>{children}</>;

@@ -10,7 +10,18 @@ import type { Signal } from "../signals/tables";
 import { toPublicSignal } from "../signals/record";
 import { Chart, isDrawn, type Point } from "./chart";
 import type { Page } from "./layout";
-import { Code, Empty, Ending, Facts, formatMoney, formatOrNone, Side, Table, type Term } from "./parts";
+import {
+  Code,
+  Empty,
+  Ending,
+  Facts,
+  formatMoney,
+  formatOrNone,
+  Side,
+  Subscribe,
+  Table,
+  type Term,
+} from "./parts";
 
 /** The record of the signals: the result in a sentence, four figures, one curve, the signals, and their verification. */
 
@@ -35,7 +46,7 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
       )}
       <p class="lead">
         One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
-        withdrawn. All of them count. <a href="/start">Get the next ones</a>
+        withdrawn. All of them count. <Subscribe to="signals">Get the next ones</Subscribe>
       </p>
       {stats.n > 0 && <Facts kind="facts" of={listHeadFigures(stats)} />}
       {signals.length > 0 && (

@@ -20,6 +20,7 @@ import {
   formatMoney,
   formatOrNone,
   Side,
+  Subscribe,
   joinSourceNames,
   type Term,
 } from "./parts";
@@ -107,8 +108,9 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
         </CardSection>
       </div>
       <p>
-        Part of <a href="/record">the record</a>, which anybody can check. The next ones by message, or for a
-        program: <a href="/start">start here</a>.
+        Part of <a href="/record">the record</a>, which anybody can check.{" "}
+        <Subscribe to="signals">Get the next ones as messages</Subscribe>, or{" "}
+        <a href="/start">for a program</a>.
       </p>
     </>
   );

@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { DAY, startOfMinute } from "../lib/time";
 import type { PublicAlert } from "../whales/tables";
 import type { Page } from "./layout";
-import { Bot, Empty, Movements } from "./parts";
+import { Bot, Empty, Movements, Subscribe } from "./parts";
 
 /** Large movements, newest first. */
 
@@ -21,7 +21,7 @@ export async function buildWhalesPage(ctx: ActionCtx, now: number): Promise<Page
       <h1>Whales</h1>
       <p class="lead">
         Large transfers and exchange flows, the newest of a week: read on Base by this service itself, and
-        reported from other chains by an agent. <a href="/start">Get them as they happen</a>
+        reported from other chains by an agent. <Subscribe to="whales">Get them as they happen</Subscribe>
       </p>
       {alerts.length === 0 ? (
         <Empty>

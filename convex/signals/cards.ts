@@ -1,10 +1,12 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { QueryCtx } from "../_generated/server";
+import { getSiteUrl } from "../lib/env";
+import { formatDuration } from "../lib/errors";
 import { getSourceName } from "../figures/publicSources";
-import { formatDollars, formatPercent, formatPoints, formatSignedPercent } from "../lib/text/numbers";
+import { formatDollars, formatPercent, formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
-import { formatDateTime, DAY } from "../lib/time";
+import { formatDateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Picture } from "../messenger/tables";
 import type { PublishedHead } from "./chain";
@@ -13,10 +15,10 @@ import { computeTotals } from "./record";
 import {
   subtractCosts,
   computeBreakEven,
-  computeChance,
   getDayAfter,
   listDaysOfWeek,
   toPosition,
+  toSignalId,
   SIGNAL_TOKENS,
 } from "./rules";
 import type { SignalStats, SignalTotals } from "./shapes";
@@ -69,40 +71,51 @@ export function buildWeekCard(
   ];
 }
 
-/** The results of the whole record: a plain sentence, the excess over chance, the calibration of the confidence. */
-export function buildRecordLines({ summary, edge, reliability }: WholeRecord): Span[] {
-  const { days, excessPoints, lowPoints, highPoints, afterCostsPoints, verdict } = edge;
-  const title = { bold: "Whole record" };
-  if (excessPoints === null) return [title, `\n${summary}`];
-  const side = excessPoints < 0 ? "below" : "above";
-  const bounds = `${formatPoints(lowPoints)} to ${formatPoints(highPoints)}`;
+/** The results of the whole record in plain words; its page has the figures. */
+export function buildRecordLines({ summary, edge: { days } }: WholeRecord): Span[] {
+  return [{ bold: "Whole record" }, `${days === 0 ? "" : ` · ${formatCount(days, "day")}`}\n${summary}`];
+}
+export type WholeRecord = Pick<SignalStats, "summary" | "edge">;
+
+/** The card of a position's end. */
+export function buildOutcomeCard(signal: Signal, whole: WholeRecord): Paragraph[] {
+  const { token, status, entry, exitPrice, closedAt = signal.expiresAt, costBps } = signal;
+  const left = exitPrice == null ? "" : ` to ${PLACES[status]} at ${formatDollars(exitPrice)}`;
+  const costs =
+    typeof signal.pnlPercent === "number" ? `\nAfter costs of ${formatPercent(costBps / 100)}` : "";
   return [
-    title,
-    ` · ${formatCount(days, "day")}\n${summary}`,
-    `\n${Math.abs(excessPoints).toFixed(1)} points ${side} chance (${bounds}), ${formatPoints(afterCostsPoints ?? 0)} after costs: ${verdict}`,
-    ...(reliability.says === null ? [] : [`\n${reliability.says}`]),
+    [
+      { bold: `${MARKS[status]} ${token} ${signal.signal} ${ENDINGS[status]}${formatResult(signal)}` },
+      `\nFrom ${formatDollars(entry)}${left}, ${formatDateTime(closedAt)}${costs}`,
+    ],
+    buildRecordLines(whole),
+    [{ words: "This signal and its path", href: `${getSiteUrl()}/signals/${toSignalId(signal)}` }],
   ];
 }
-export type WholeRecord = Pick<SignalStats, "summary" | "edge" | "reliability">;
+
+const PLACES = {
+  PENDING: "",
+  WIN: "its target",
+  LOSS: "its stop",
+  EXPIRED: "its end after six hours",
+} as const;
 
 function buildLevelLines(signal: Signal): Span[] {
   const { entry, tp2, price, confidence, costBps } = signal;
   const position = toPosition(signal);
-  const share = (value: number) => `${(100 * value).toFixed(0)}%`;
   const title = `${SIDE_MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
   const from = (level: number) =>
     `${formatDollars(level)} (${formatSignedPercent((level / entry - 1) * 100)})`;
-  let chances = "";
+  let needed = "";
   let levels = `\nNo position around ${formatDollars(entry)}`;
   if (position !== null && tp2 !== null) {
     const { tp1, sl } = position;
-    const needed = share(computeBreakEven(position, costBps));
-    chances = `; by chance ${share(computeChance(position))}, earns its costs from ${needed}`;
+    needed = `, earns its costs from ${(100 * computeBreakEven(position, costBps)).toFixed(0)}%`;
     levels = `\nEntry ${formatDollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
   }
   const costs = `costs ${formatPercent(costBps / 100)}`;
   const terms = `\nPrice at issue by ${getSourceName(price.source)} · ${costs} · valid until ${formatDateTime(signal.expiresAt)}`;
-  return [{ bold: title }, ` · confidence ${confidence}%${chances}`, levels, terms];
+  return [{ bold: title }, ` · confidence ${confidence}%${needed}`, levels, terms];
 }
 
 /** The result after costs, such as ` +1.05 %`; "" for a signal without one. */
@@ -136,12 +149,16 @@ function quote(words: string): string {
   return `“${words}”`;
 }
 
-/** The line with the chain's head: a reader's copy of it proves that no earlier event was changed. */
+/**
+ * The line of the chain's head. A kept copy proves that no earlier event was changed: the link's address has the hash, and
+ * the account that anchors it.
+ */
 export function buildHeadLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
   const { sequence, hash, anchor } = head;
-  const anchored: Span[] = anchor === null ? [] : ["\nAnchored on Base by ", { code: anchor.address }];
-  return [[`🔗 Record ${sequence}: `, { code: hash }, ...anchored]];
+  const anchored = anchor === null ? "" : `&anchor=${anchor.address}`;
+  const href = `${getSiteUrl()}/record?head=${sequence}-${hash}${anchored}#verify`;
+  return [["🔗 ", { words: `Record ${sequence}, and how to check it`, href }]];
 }
 
 /** @param subject The ids of signals, or a week's Monday. */
@@ -150,16 +167,14 @@ export async function createPicture(kind: "signals" | "week", subject: string): 
   return { handle: await createFunctionHandle(drawn), subject };
 }
 
-/** The part of a user's daily digest that is about signals. */
+/** The part of a user's daily digest that is about signals: the latest, whatever their age. */
 export async function buildSignalsDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
-  const signals = (await listLatestSignals(ctx, SIGNAL_TOKENS)).filter(
-    ({ generatedAt }) => now - generatedAt < DAY,
-  );
-  if (signals.length === 0) return [{ bold: "Signals" }, "\nnone in the last 24 hours"];
+  const signals = await listLatestSignals(ctx, SIGNAL_TOKENS);
+  if (signals.length === 0) return [{ bold: "Signals" }, "\nNone yet: they come at 08:00 UTC."];
   const lines = signals.flatMap((one): Span[] => [
     `\n${SIDE_MARKS[one.signal]} `,
     { bold: `${one.token} ${one.signal}` },
-    ` at ${formatDollars(one.entry)} · ${describeEnd(one)}`,
+    ` at ${formatDollars(one.entry)} · ${describeEnd(one)} · ${formatDuration(now - one.generatedAt)} ago`,
   ]);
   return [{ bold: "Signals" }, ...lines];
 }

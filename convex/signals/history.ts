@@ -5,7 +5,8 @@ import { findAnswer, beginRefresh } from "../platform/cache";
 import { defineMutation, defineCron } from "../platform/changes";
 import { vCaller } from "../platform/limits/callers";
 import { MINUTE } from "../lib/time";
-import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
+import { announce } from "../messenger/broadcasts";
+import { enqueueOwnCard } from "../messenger/model";
 import { createPicture, buildSignalsCard, buildWeekCard } from "./cards";
 import { getPublishedHead } from "./chain";
 import { listAllSignals, listLatestSignals, getRecord, toSignal, listSignalsOfDay } from "./model";
@@ -155,7 +156,7 @@ async function finishWeek(
     generatedAt: Date.now(),
   });
   const [whole, head] = [await getRecord(ctx, "ALL"), await getPublishedHead(ctx)];
-  await enqueueServiceCard(ctx, {
+  await announce(ctx, "weekly", {
     kind: "weekly recap",
     paragraphs: buildWeekCard(week, signals, { review: written.review, whole, head }),
     picture: await createPicture("week", week),

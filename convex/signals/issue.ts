@@ -4,11 +4,11 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { defineMutation, defineCron } from "../platform/changes";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, findWork } from "../platform/work";
 import { DAY, toDay } from "../lib/time";
-import { enqueueServiceCard } from "../messenger/model";
+import { announce } from "../messenger/broadcasts";
 import { createPicture, buildSignalsCard } from "./cards";
 import { scheduleAnchor, getPublishedHead } from "./chain";
 import { recapWeek } from "./history";
-import { isDecided, issueSignal, noteMissing, getRecord } from "./model";
+import { isDayDecided, isDecided, issueSignal, noteMissing, getRecord } from "./model";
 import { getDayAfter, getDayStart, isIssueTime, toSignalId, SIGNAL_TOKENS } from "./rules";
 import { vAnswer, vToken, type Signal } from "./tables";
 
@@ -30,7 +30,7 @@ export const openDay = defineCron("issue the day's signals", async (ctx) => {
   await noteMissedDays(ctx, day);
   await recapWeek(ctx);
   const subject = `signals of ${day}`;
-  if ((await isOver(ctx, day)) || (await findWork(ctx, subject)) !== null) return;
+  if ((await isDayDecided(ctx, day)) || (await findWork(ctx, subject)) !== null) return;
   const onFailure = buildFailureHandler(internal.signals.issue.storeIssueFailure, { day });
   const terms = {
     queue: "models",
@@ -41,11 +41,6 @@ export const openDay = defineCron("issue the day's signals", async (ctx) => {
   } as const;
   await enqueueWork(ctx, internal.signals.actions.issue, { day }, terms);
 });
-
-async function isOver(ctx: MutationCtx, day: string): Promise<boolean> {
-  const decided = await Promise.all(SIGNAL_TOKENS.map((token) => isDecided(ctx, day, token)));
-  return decided.every(Boolean);
-}
 
 /** Records the days of an outage, so that no day is missing without an event. */
 async function noteMissedDays(ctx: MutationCtx, today: string): Promise<void> {
@@ -101,7 +96,7 @@ export const storeSignals = internalMutation({
       if (signal !== null) signals.push(signal);
     }
     if (signals.length > 0) {
-      await enqueueServiceCard(ctx, {
+      await announce(ctx, "signals", {
         kind: "trading signals",
         paragraphs: buildSignalsCard("Trading signals", signals, await getPublishedHead(ctx)),
         picture: await createPicture("signals", signals.map(toSignalId).join(",")),
@@ -109,7 +104,7 @@ export const storeSignals = internalMutation({
       // An anchor at the issue proves that the signals are older than their outcomes.
       await scheduleAnchor(ctx);
     }
-    const isDone = await isOver(ctx, day);
+    const isDone = await isDayDecided(ctx, day);
     if (isDone) await completeWork(ctx, job);
     return isDone;
   },

@@ -2,11 +2,11 @@ import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { log } from "../lib/log";
-import { toDay, toIso } from "../lib/time";
+import { DAY, MINUTE, toDay, toIso } from "../lib/time";
 import { emitToAll } from "../messenger/webhooks/events";
 import { appendEvent, buildClosedStatement, buildIssuedStatement } from "./chain";
 import { computeRecord, toPublicSignal } from "./record";
-import { LIFETIME_MS, SIGNAL_TOKENS, type Token } from "./rules";
+import { getNextIssueTime, LIFETIME_MS, SIGNAL_TOKENS, type Token } from "./rules";
 import type { SignalStats } from "./shapes";
 import type { SignalOutcome, Signal, vIssue } from "./tables";
 
@@ -19,6 +19,20 @@ export async function isDecided(ctx: QueryCtx, day: string, token: Token): Promi
     .withIndex("by_day", (q) => q.eq("day", day).eq("token", token))
     .first();
   return event !== null;
+}
+
+export async function isDayDecided(ctx: QueryCtx, day: string): Promise<boolean> {
+  const decided = await Promise.all(SIGNAL_TOKENS.map((token) => isDecided(ctx, day, token)));
+  return decided.every(Boolean);
+}
+
+/** The models answer within minutes; after this long they are no longer waited for. */
+const MAKING_MS = 10 * MINUTE;
+
+/** Whether the day's signals are being made just now. @param now Epoch ms. */
+export async function areSignalsDue(ctx: QueryCtx, now: number): Promise<boolean> {
+  const since = now - (getNextIssueTime(now) - DAY);
+  return since < MAKING_MS && !(await isDayDecided(ctx, toDay(now)));
 }
 
 /** The signals of a UTC day, in the order of `SIGNAL_TOKENS`. */

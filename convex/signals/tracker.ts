@@ -4,9 +4,11 @@ import type { Id } from "../_generated/dataModel";
 import { internalQuery } from "../_generated/server";
 import { defineMutation, defineCron } from "../platform/changes";
 import { HOUR, MINUTE } from "../lib/time";
+import { announce } from "../messenger/broadcasts";
 import type { Candle } from "../providers/data/coinbase";
-import { closeSignal, toSignal } from "./model";
-import { LIFETIME_MS, computePnlPercent, toPosition, type SignalLevels } from "./rules";
+import { buildOutcomeCard, createPicture } from "./cards";
+import { closeSignal, getRecord, toSignal } from "./model";
+import { LIFETIME_MS, computePnlPercent, toPosition, toSignalId, type SignalLevels } from "./rules";
 import { vSignalOutcome, vSignal, type SignalOutcome, type Signal } from "./tables";
 
 /**
@@ -42,12 +44,20 @@ export const listOpenSignals = internalQuery({
   },
 });
 
-/** Ends a signal, once. */
+/** Ends a signal, once; of a position, with a card. */
 export const close = defineMutation(
   { id: v.id("signals"), outcome: vSignalOutcome },
   async (ctx, { id, outcome }) => {
     const row = await ctx.db.get("signals", id);
-    if (row?.status === "PENDING") await closeSignal(ctx, row, outcome);
+    if (row?.status !== "PENDING") return;
+    await closeSignal(ctx, row, outcome);
+    if (row.signal === "HOLD") return;
+    const signal = { ...toSignal(row), ...outcome };
+    await announce(ctx, "outcomes", {
+      kind: "signal outcome",
+      paragraphs: buildOutcomeCard(signal, await getRecord(ctx, "ALL")),
+      picture: await createPicture("signals", toSignalId(signal)),
+    });
   },
 );
 

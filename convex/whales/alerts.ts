@@ -8,7 +8,8 @@ import { getAgentApiUrl, isSet, getOptional } from "../lib/env";
 import { log } from "../lib/log";
 import { queryBy } from "../platform/records";
 import { HOUR } from "../lib/time";
-import { enqueueOwnCard, enqueueServiceCard } from "../messenger/model";
+import { announce } from "../messenger/broadcasts";
+import { enqueueOwnCard } from "../messenger/model";
 import { buildAlertCard } from "./cards";
 import { listLatestAlerts, findProgress, toPublicWhaleAlert, storeMeasured, storeReported } from "./model";
 import { vMeasured, vPublicAlert, vReported } from "./tables";
@@ -97,7 +98,7 @@ async function queueHourCard(ctx: MutationCtx, now: number): Promise<void> {
   const since = Math.min(...news.map(({ detectedAt }) => detectedAt));
   const hours = Math.max(1, Math.round((now - since) / HOUR));
   const handle: string = await createFunctionHandle(internal.whales.alerts.storeHourDelivery);
-  await enqueueServiceCard(ctx, {
+  await announce(ctx, "whales", {
     kind: "whale alerts",
     paragraphs: buildAlertCard({ hours, at: now, alerts: news.map(toPublicWhaleAlert), most: LINES }),
     onSettled: { handle, subject: String(now) },

@@ -3,6 +3,7 @@ import { describe, expect, vi } from "vitest";
 import { toCollectionKey, toHalfHour, encodeFacts } from "../../convex/market/facts";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
+import { buy, EIGHT, issued } from "../signals/support";
 import { insertAlerts } from "../support/rows/signalRows";
 
 const firedAt = async (app: App, alertId: string): Promise<number[]> =>
@@ -178,8 +179,31 @@ describe("an alert", () => {
     await app.settle();
     expect(app.cards()).toHaveLength(2);
     expect(app.cards()[0]?.text).toMatch(
-      /Digest, 07:30 Europe\/Berlin[^]*BTC \$97,250[^]*none in the last 24/,
+      /Digest, 07:30 Europe\/Berlin[^]*BTC \$97,250[^]*None yet: they come at 08:00/,
     );
+  });
+
+  test("for a digest waits for the signals that are due with it, and tells the latest with their age", async () => {
+    const app = createApp({ now: EIGHT - 10 * MINUTE });
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+    const alertId = await setAlert(app, "digest at 09:00 Europe/Berlin");
+    const tickAt = async (at: number) => {
+      await app.advance(at - Date.now());
+      await tick(app);
+      await app.settle(1);
+      return (await firedAt(app, alertId)).length;
+    };
+    expect(await tickAt(EIGHT)).toBe(0);
+    await issued(app, buy);
+    expect(await tickAt(EIGHT + 2 * MINUTE)).toBe(1);
+    // A day without signals.
+    expect(await tickAt(EIGHT + 24 * HOUR + MINUTE)).toBe(1);
+    expect(await tickAt(EIGHT + 24 * HOUR + 10 * MINUTE)).toBe(2);
+    const digests = app.cards().filter(({ text }) => text.includes("Digest"));
+    expect(digests.map(({ text }) => /BTC BUY<\/b> at \$100 · ⏳ open · (.*)/.exec(text)?.[1])).toEqual([
+      "120 seconds ago",
+      "25 hours ago",
+    ]);
   });
 });
 

@@ -30,7 +30,12 @@ test("/signals shows the latest of both tokens or of one, to anybody, in groups 
   await issued(app, buy);
   const [both = ""] = await say(app, "/signals");
   const buttons = app.cards().at(-1);
-  expect(buttons?.keyboard?.flat().map(({ text }) => text)).toEqual(["BTC", "ETH", "Record"]);
+  expect(buttons?.keyboard?.flat().map(({ text }) => text)).toEqual([
+    "BTC",
+    "ETH",
+    "Record",
+    "🔔 Get them as they come",
+  ]);
   // A button's answer stands in the message's place; the same once more is sent to nobody a second time.
   const inPlace = { method: "editMessageText", messageId: buttons?.messageId };
   expect(await tap(app, "ETH")).toMatchObject([{ ...inPlace, text: expect.stringContaining("🟢 ETH BUY") }]);
@@ -38,7 +43,7 @@ test("/signals shows the latest of both tokens or of one, to anybody, in groups 
   expect(await tap(app, "Record")).toMatchObject([inPlace]);
   expect(new Set((await app.rows("messages")).map(({ state }) => state))).toEqual(new Set(["sent"]));
   expect(both).toMatch(/<b>🟢 BTC BUY<\/b> · confidence 70\s%[^]*ETH BUY/);
-  expect((await say(app, "/record"))[0]).toMatch(/Record 2: <code>[0-9a-f]{64}/);
+  expect((await say(app, "/record"))[0]).toMatch(/record\?head=2-[0-9a-f]{64}#verify">Record 2,/);
   const [one = ""] = await say(app, "/signals $eth", { from: 43 });
   expect([one.includes("ETH BUY"), one.includes("BTC BUY")]).toEqual([true, false]);
   const inGroup = await say(app, "/signals@simulated_123456_bot BTC", { chat: GROUP });

@@ -91,6 +91,8 @@ describe("the record", () => {
     const page = await openPage(app, "/record");
     soundWords(page);
     expect(page.text.match(/<th scope="row"><a href="\/signals\//g)).toHaveLength(10);
+    expect(page.text).toContain('href="https://t.me/simulated_123456_bot?start=signals"');
+    expect((await openPage(app, "/whales")).text).toContain("_bot?start=whales");
     // Sentence and curve tell the same.
     expect(page.text).toMatch(/buying and holding \+1\.00/);
     expect(page.text).toMatch(/bought and held \+1\.00/);

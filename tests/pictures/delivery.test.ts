@@ -119,7 +119,7 @@ describe("the service's pictures", () => {
     await samplePrices(app, [99, 101, 100, 100.5]);
     await issued(app, buy);
     expect(sent(app)).toEqual([
-      ["sendPhoto", expect.stringMatching(/^<b>📈 Trading signals[^]*Record 2: /), PICTURE],
+      ["sendPhoto", expect.stringMatching(/^<b>📈 Trading signals[^]*Record 2, /), PICTURE],
     ]);
   });
 

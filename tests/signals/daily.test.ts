@@ -58,7 +58,7 @@ describe("the daily job", () => {
     expect([asked(app).length, others]).toEqual([2, []]);
     expect(card).toMatchObject({
       chatId: "424242",
-      text: expect.stringContaining(`Record 2: <code>${events[1]?.hash ?? "?"}`),
+      text: expect.stringContaining(`/record?head=2-${events[1]?.hash ?? "?"}#verify">Record 2,`),
     });
 
     // Missed for days it issues today's alone, and nothing before today's 08:00.
@@ -168,7 +168,7 @@ describe("a proposal", () => {
     expect(asked(app)).toHaveLength(5);
     expect(await missing(app)).toEqual([]);
     const { text = "" } = app.cards().at(-1) ?? {};
-    expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
+    expect(text.match(/^🔗 <a href="[^"]+">Record/gmu)).toHaveLength(1);
     expect(text.match(/🔗 Record \S*99[^\n]*: aaa/gu)).toHaveLength(2);
   });
 });

@@ -65,9 +65,22 @@ test("a weekly recap tells Monday to Sunday, day by day, once, in a full card", 
   ])
     expect(text.replaceAll("\u202F", " ")).toContain(part);
   expect(text).toMatch(
-    /<b>Whole record<\/b> · 2 days\n4 trades: \+0\.40.% after costs; buying and holding .*%\. Too early to call it anything\.\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet\nOf 2 signals stated at 60–79.%, 50.% were won\./,
+    /<b>Whole record<\/b> · 2 days\n4 trades: \+0\.40.% after costs; buying and holding .*%\. Too early to call it anything\.\n\n/,
   );
-  expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 8: <code>[0-9a-f]{64}<\/code>$/u);
+  expect(text).toMatch(
+    /<b>Review<\/b>, a model's view\n[^]*🔗 <a href="[^"]+\/record\?head=8-[0-9a-f]{64}#verify">Record 8, /u,
+  );
+  // Each end was told when it came.
+  const ends = app.cards().filter((card) => card.text.includes("This signal and its path"));
+  expect(ends.map((end) => end.text.split("\n")[0]?.replaceAll("\u202F", " "))).toEqual([
+    "<b>✅ BTC BUY won +0.85 %</b>",
+    "<b>❌ ETH BUY lost −1.15 %</b>",
+    "<b>⌛ BTC BUY expired +0.35 %</b>",
+    "<b>⌛ ETH BUY expired +0.35 %</b>",
+  ]);
+  expect(ends[0]?.text.replaceAll("\u202F", " ")).toMatch(
+    /\nFrom \$100 to its target at \$101, 5 Jan 2026, 08:\d\d UTC\nAfter costs of 0\.15 %\n\n<b>Whole record/,
+  );
 });
 
 test("a recap goes out unreviewed when the gateway stays away; an empty week is not reviewed", async ({
