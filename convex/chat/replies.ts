@@ -76,13 +76,13 @@ export async function answerChat(
   const { text, model, tokensUsed } = await answerCaller(completion);
   // Only links that the caller has sent are trusted, not those in other texts of the prompt, such as headlines.
   const given = [question, ...messages.map(({ content }) => content)].join("\n");
-  const ledger = buildCitationIndex(sources, Date.now(), { names: indexNames(stored.facts), question });
+  const index = buildCitationIndex(sources, Date.now(), { names: indexNames(stored.facts), question });
   const kept: number[] = [];
-  const { text: words } = resolveFigures(removeForeignLinks(text, given).trim(), ledger, {
+  const { text: words } = resolveFigures(removeForeignLinks(text, given).trim(), index, {
     kept,
     left: "mark",
   });
-  const cited = listCited(kept, ledger);
+  const cited = listCited(kept, index);
   const sourceNames = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
   const answerText = sourceNames === "" ? words : `${words}\n\nSources: ${sourceNames}`;
   return { answer: answerText, sources: cited, model, tokensUsed };

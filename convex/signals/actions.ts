@@ -160,11 +160,11 @@ async function review(
 ): Promise<{ review: string; model: string }> {
   const totals = computeTotals(reviewed.flatMap(({ one }) => one ?? []));
   const now = Date.now();
-  const ledger = buildReviewIndex(reviewed, totals, now);
-  const question = buildReviewQuestion(occasion, ledger, now);
+  const index = buildReviewIndex(reviewed, totals, now);
+  const question = buildReviewQuestion(occasion, index, now);
   const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
   const { value, model } = await completeStructured(ctx, question, options);
-  return { review: resolveReview(value.review, ledger, totals), model };
+  return { review: resolveReview(value.review, index, totals), model };
 }
 
 /** Signs and sends an anchor of the chain's head, if one is due. After a failure the cron tries again within the hour. */

@@ -183,17 +183,17 @@ const REVIEW = { isBare: true, refused: PROMISES } as const;
 
 const reviewShape = z.object({ review: shortLine(1_200).describe("two to five sentences") });
 
-/** @param ledger The citable facts, by number. @param now Epoch ms. */
-export function buildReviewQuestion(occasion: string, ledger: CitationIndex, now: number) {
+/** @param index The citable facts, by number. @param now Epoch ms. */
+export function buildReviewQuestion(occasion: string, index: CitationIndex, now: number) {
   return {
     name: "signal_review",
     system:
       "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
       `the method. A few trades prove nothing. You promise nothing. ${PLACEHOLDER_RULES}`,
-    user: `${occasion}\n\nFacts:\n${describeSources([...ledger.facts.values()], now)}`,
+    user: `${occasion}\n\nFacts:\n${describeSources([...index.facts.values()], now)}`,
     maxTokens: 1_000,
     shape: reviewShape,
-    demands: ({ review }) => describeLeftovers(resolveFigures(review, ledger, REVIEW).leftovers),
+    demands: ({ review }) => describeLeftovers(resolveFigures(review, index, REVIEW).leftovers),
     // If the repaired answer also has a wrong figure, its sentence is dropped (`resolveReview`).
     mend: (given) => given,
   } satisfies StructuredQuestion<typeof reviewShape>;
@@ -202,10 +202,10 @@ export function buildReviewQuestion(occasion: string, ledger: CitationIndex, now
 /** A review with the record's figures in place of its citations. If no sentence remains, the record's totals replace it. */
 export function resolveReview(
   review: string,
-  ledger: CitationIndex,
+  index: CitationIndex,
   { wins, losses, expired }: SignalTotals,
 ): string {
-  const { text } = resolveFigures(review, ledger, REVIEW);
+  const { text } = resolveFigures(review, index, REVIEW);
   return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
 }
 

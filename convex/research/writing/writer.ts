@@ -42,11 +42,11 @@ export async function writeResearchResult(
 ): Promise<Written> {
   const { focus, sources, named } = brief;
   const now = Date.now();
-  const ledger = buildCitationIndex(sources, now, { names: indexNames(named), focus });
+  const index = buildCitationIndex(sources, now, { names: indexNames(named), focus });
   const task = { occasion, focus, nowIso: toIso(now), evidence: describeBrief(brief, now) };
   const question = buildSynthesisQuestion(task, (value) => {
-    const { result, leftovers } = resolveResult(value, ledger, brief);
-    const summary = resolveFigures(value.shortSummary, ledger, { isBare: true }).text;
+    const { result, leftovers } = resolveResult(value, index, brief);
+    const summary = resolveFigures(value.shortSummary, index, { isBare: true }).text;
     const problems = [
       findResultProblems(value, { analysis: result.fullAnalysis, summary }),
       describeLeftovers(leftovers),
@@ -57,15 +57,15 @@ export async function writeResearchResult(
   const options = { timeoutMs: deadlines.llmScheduled, attempts: isPaid ? 3 : 2, billTo };
   const { value, model, tokensUsed } = await completeStructured(ctx, question, options);
   let texts = value;
-  let written = resolveResult(texts, ledger, brief);
+  let written = resolveResult(texts, index, brief);
   for (let cuts = 0; cuts < MOST_CUTS && countExcessWords(written.result.fullAnalysis) > 0; cuts++) {
     texts = {
       ...texts,
       fullAnalysis: shortenProse(texts.fullAnalysis, countExcessWords(written.result.fullAnalysis)),
     };
-    written = resolveResult(texts, ledger, brief);
+    written = resolveResult(texts, index, brief);
   }
-  if (isPaid && written.kept < LEAST_KEPT) written = resolveResult(texts, ledger, brief, "mark");
+  if (isPaid && written.kept < LEAST_KEPT) written = resolveResult(texts, index, brief, "mark");
   const { result, kept } = written;
   if (kept < 1) log.warn("research.unproven", { kept, model });
   if (isTooShort(result))
@@ -81,12 +81,12 @@ export async function writeResearchResult(
 /** A result in its final form, the figures without a fact, and the share of its sentences that remain. */
 function resolveResult(
   { fullAnalysis, shortSummary, marketOutlook, impacts }: Texts,
-  ledger: CitationIndex,
+  index: CitationIndex,
   { focus, lead, missing }: Brief,
   left: "drop" | "mark" = "drop",
 ): { result: ResearchResult; leftovers: string[]; kept: number } {
   const kept: number[] = [];
-  const read = (text: string, isBare = false) => resolveFigures(text, ledger, { kept, left, isBare });
+  const read = (text: string, isBare = false) => resolveFigures(text, index, { kept, left, isBare });
   const opening = lead === undefined ? "" : read(lead).text;
   const analysis = read(fullAnalysis);
   const summary = read(shortSummary, true);
@@ -110,7 +110,7 @@ function resolveResult(
           ? []
           : [{ ...impact, title: title.text || focus || "Market", detail: detail.text }],
       ),
-      sources: listCited(kept, ledger),
+      sources: listCited(kept, index),
       missing,
     },
     leftovers: all.flatMap(({ leftovers }) => leftovers),
