@@ -31,7 +31,13 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
       </div>
       <h2 id="begin">Three ways to begin</h2>
       <div class="grid">
-        <CardSection id="curl" title="1. From a terminal">
+        <CardSection id="ai" title="1. From an AI client">
+          <AiClients site={site} sha256={PROXY_SHA256} />
+        </CardSection>
+        <CardSection id="bot" title="2. In a chat">
+          <Chat />
+        </CardSection>
+        <CardSection id="curl" title="3. From a terminal">
           <p>The market, a question, a report on a token:</p>
           <Code
             label="First calls"
@@ -44,12 +50,6 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
           <p class="small">
             Every call is in <a href="/docs">the reference</a>.
           </p>
-        </CardSection>
-        <CardSection id="ai" title="2. From an AI client">
-          <AiClients site={site} sha256={PROXY_SHA256} />
-        </CardSection>
-        <CardSection id="bot" title="3. In a chat">
-          <Chat />
         </CardSection>
       </div>
       <h2 id="buy">Buy a report</h2>
@@ -91,9 +91,13 @@ function AiClients({ site, sha256 }: { site: string; sha256: string }) {
   return (
     <>
       <p>Paste this address where your client takes a connector or a remote MCP server; it needs no login:</p>
+      <h4>claude.ai, ChatGPT</h4>
       <Code label="claude.ai, ChatGPT" text={url} />
+      <h4>Claude Code</h4>
       <Code label="Claude Code" text={`claude mcp add --transport http market-research ${url}`} />
+      <h4>Cursor</h4>
       <Code label="Cursor" text={block({ mcpServers: { "market-research": { url } } })} />
+      <h4>VS Code</h4>
       <Code label="VS Code" text={block({ servers: { "market-research": { type: "http", url } } })} />
       <p class="small">
         Ask it: “How is SOL doing, and what did the last signals come to?” For a wallet ask it to make one: it

@@ -62,6 +62,7 @@ h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }
 h1 { font-size: clamp(1.75rem, 5vw, 2.5rem); letter-spacing: -0.02em; }
 h2 { font-size: 1.3rem; letter-spacing: -0.01em; margin: 2.75rem 0 0.9rem; }
 h3 { font-size: 1rem; font-weight: 650; }
+h4 { font-size: 0.85rem; font-weight: 650; margin: 0.9rem 0 0.25rem; }
 p { margin: 0.6rem 0; max-width: 68ch; }
 .lead { font-size: 1.1rem; color: var(--soft); margin: 0.6rem 0 1.25rem; }
 .small { font-size: 0.875rem; color: var(--soft); }
