@@ -152,16 +152,7 @@ async function accept(
   const transfers = listIncoming(payment.transfers, authorization.to)
     .filter((one) => one.from === from && one.amount === BigInt(value))
     .map(({ position }) => ({ txHash, position, from, amount: value }));
-  if (transfers.length === 0) {
-    return refuse(
-      ctx,
-      work,
-      buildRefusal(
-        "no_matching_transfer",
-        "The authorization was used without paying this service: sign a new one",
-      ),
-    );
-  }
+  if (transfers.length === 0) return refuse(ctx, work, UNPAID_USE);
   await ctx.runMutation(internal.payments.progress.storePaid, { ...work, transfers });
   return "ended";
 }

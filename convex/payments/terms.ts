@@ -54,7 +54,7 @@ export const ALREADY_USED = buildRefusal(
 
 export const EXPIRED = buildRefusal(
   "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization has expired, and nothing was moved: sign a new one",
+  "The authorization has expired before it was executed: sign a new one",
 );
 
 export const UNPAID_USE = buildRefusal(

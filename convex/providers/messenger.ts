@@ -4,7 +4,7 @@ import { deadlines } from "../platform/outside/deadlines";
 import { getSetting } from "../lib/env";
 import { cut } from "../lib/text/strings";
 import { SECOND } from "../lib/time";
-import { requireAnswer, askProvider, parseBody, buildJsonPost, type Exchange } from "./call";
+import { requireAnswer, askProvider, noAnswerError, parseBody, buildJsonPost, type Exchange } from "./call";
 
 const UPSTREAM = "The messenger";
 
@@ -115,10 +115,8 @@ function askMethod(botToken: string, method: string, init: RequestInit): Promise
 }
 
 function toSendOutcome(result: Exchange): SendOutcome {
-  if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
-  if (result.kind === "unreachable")
-    return { kind: "uncertain", reason: "The messenger could not be reached" };
-
+  if (result.kind !== "answer")
+    return { kind: "uncertain", reason: noAnswerError(UPSTREAM, result.kind).message };
   const { ok = false, description, parameters, result: sent } = answerShape.safeParse(result.body).data ?? {};
   const fileId = sent?.photo.at(-1)?.file_id;
   if (ok) return { kind: "sent", ...(fileId === undefined ? {} : { fileId }) };
@@ -194,7 +192,7 @@ const webhookShape = z.object({
 
 /** Where a bot's messages go ("" for nowhere), and what went wrong there last. @throws AppError `upstream` */
 export async function getWebhookInfo(botToken: string): Promise<{ url: string; trouble: string | null }> {
-  const answer = requireAnswer(UPSTREAM, await askMethod(botToken, "getWebhookInfo", { method: "GET" }));
+  const answer = await askMethod(botToken, "getWebhookInfo", { method: "GET" });
   const { url, last_error_message: trouble } = parseBody(UPSTREAM, answer, webhookShape).result;
   return { url, trouble: trouble ?? null };
 }
@@ -205,21 +203,13 @@ const UPDATES = ["message", "channel_post", "callback_query"];
 /** Sets where a bot's messages go, and its menu of commands. @throws AppError `upstream` */
 export async function registerWebhook(
   botToken: string,
-  {
-    webhook,
-    secret,
-    menu,
-  }: { webhook: string; secret: string; menu: readonly { command: string; description: string }[] },
+  set: { webhook: string; secret: string; menu: readonly { command: string; description: string }[] },
 ): Promise<void> {
-  const hook = { url: webhook, secret_token: secret, allowed_updates: UPDATES };
-  for (const [method, body] of [
-    ["setWebhook", hook],
-    ["setMyCommands", { commands: menu }],
-  ] as const) {
-    parseBody(
-      UPSTREAM,
-      await askMethod(botToken, method, buildJsonPost(body)),
-      z.object({ ok: z.literal(true) }),
-    );
+  const { webhook: url, secret: secret_token } = set;
+  const hook = { url, secret_token, allowed_updates: UPDATES };
+  const calls = { setWebhook: hook, setMyCommands: { commands: set.menu } };
+  for (const [method, body] of Object.entries(calls)) {
+    const result = await askMethod(botToken, method, buildJsonPost(body));
+    parseBody(UPSTREAM, result, z.object({ ok: z.literal(true) }));
   }
 }

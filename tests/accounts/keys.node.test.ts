@@ -54,6 +54,11 @@ describe("a key", () => {
     expect((await app.post("/mcp/defi/send", listed, paying)).status).toBe(200);
     expect((await app.post("/user/messenger", delivery, paying)).status).toBe(200);
     expect((await app.post("/mcp/defi/swap", swap(userId), paying)).status).toBe(403);
+    // Another owner's key opens nothing here.
+    const { browser: another } = await owner(app, undefined, 43);
+    const theirs = (await keyOf(app, another, ["trade", "withdraw"])).init;
+    const foreign = await app.post("/mcp/defi/send", listed, theirs);
+    expect([foreign.status, foreign.body.error]).toEqual([403, expect.stringContaining("another user")]);
   });
 
   test("moves no more in a day than it may, and nothing to strangers", async ({ app }) => {
@@ -68,8 +73,16 @@ describe("a key", () => {
       429,
       expect.stringContaining("limit of 60 USD in 24 hours by the key my script"),
     ]);
-    const stranger = await app.post("/mcp/defi/send", send(userId, { amount: "1" }), init);
+    const order = send(userId, { amount: "1" });
+    const toStranger = () => app.post("/mcp/defi/send", order, init);
+    const stranger = await toStranger();
     expect([stranger.status, stranger.body.error]).toEqual([403, expect.stringContaining("owner's list")]);
+    // Whom its owner adds is none for two hours.
+    await browser.mutation(api.accounts.keys.addRecipient, { address: order.toAddress });
+    const early = await toStranger();
+    expect([early.status, early.body.error]).toEqual([403, expect.stringContaining("counts from")]);
+    await twoHoursPass(app);
+    expect((await toStranger()).status).toBe(200);
     // What no wait makes fit is no 429, whatever else is used up.
     await app.t.run(async ({ db }) => {
       const [account] = await db.query("accounts").collect();

@@ -60,14 +60,7 @@ export function isSignedByPayer(one: SignedAuthorization): Promise<boolean> {
     domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
     types: { TransferWithAuthorization: SIGNED },
     primaryType: "TransferWithAuthorization",
-    message: {
-      from: asHexText(one.from),
-      to: asHexText(one.to),
-      value: BigInt(one.value),
-      validAfter: BigInt(one.validAfter),
-      validBefore: BigInt(one.validBefore),
-      nonce: asHexText(one.nonce),
-    },
+    message: parseTerms(one),
   });
   return isSignedBy(one.from, hash, one.signature);
 }
@@ -76,22 +69,17 @@ const SIGNED = parseAbiParameters(
   "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
 );
 
+function parseTerms({ from, to, value, validAfter, validBefore, nonce }: SignedAuthorization) {
+  const [payer, payee, id] = [asHexText(from), asHexText(to), asHexText(nonce)];
+  const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
+  return { from: payer, to: payee, value: BigInt(value), ...times, nonce: id };
+}
+
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
 export function buildAuthorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
-  const [value, validAfter, validBefore] = [
-    BigInt(one.value),
-    BigInt(one.validAfter),
-    BigInt(one.validBefore),
-  ];
-  const terms = [
-    asHexText(one.from),
-    asHexText(one.to),
-    value,
-    validAfter,
-    validBefore,
-    asHexText(one.nonce),
-  ] as const;
-  const args = [...terms, unwrapSignature(one.signature)] as const;
+  const { from, to, value, validAfter, validBefore, nonce } = parseTerms(one);
+  const signature = unwrapSignature(one.signature);
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
   const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
   return { to: USDC, data, value: 0n };
 }
