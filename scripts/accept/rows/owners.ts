@@ -24,7 +24,7 @@ export const owners: Row[] = [
     needs: ["people"],
     check: async (world) => {
       const person = await world.as("claimer");
-      const userId = world.fresh();
+      const userId = `${world.fresh()}-which-nobody-guesses`;
       await world.post("/mcp/defi/connect", { userId });
       const claim = claimShape.parse(await person.action("accounts/actions:claimUserId", { userId }));
       same("pendingUntil", claim.pendingUntil, null);
