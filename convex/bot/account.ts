@@ -15,6 +15,7 @@ import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { formatUsd } from "../lib/text/numbers";
 import { formatDateTime } from "../lib/time";
+import { TOOLS_PATH } from "../lib/version";
 import { toUsd } from "../lib/money/amounts";
 import { isLogin } from "../messenger/linking";
 import type { Paragraph } from "../messenger/format";
@@ -69,11 +70,11 @@ const KEYS = [
 ] as const;
 
 /** What an AI client is given to reach the service's tools. */
-const describeTools = (site: string): Paragraph => [
-  { words: "Add the tools to your client", href: `${site}/start#ai` },
-  ", with the setting “",
-  { code: `NOELCLAW_CONVEX_URL=${site}` },
-  "”.",
+const describeTools = (site: string, userId: string): Paragraph => [
+  { words: "Paste this address where your client takes a connector", href: `${site}/start#ai` },
+  ":\n“",
+  { code: `${site}${TOOLS_PATH}?userId=${userId}` },
+  "”",
 ];
 
 /** The account for AI clients and programs: the one place of the bot that shows its id. Taps make and revoke keys. */
@@ -108,11 +109,12 @@ export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promi
     };
   }
   const keys = await listKeysOfAccount(ctx, userId);
+  const name = await getAccountName(ctx, userId);
   return {
     answer: [
       [{ bold: "🤖 Your account in AI clients and programs" }],
-      describeTools(getSiteUrl()),
-      ["The id that it asks for: ", { code: await getAccountName(ctx, userId) }],
+      describeTools(getSiteUrl(), name),
+      ["Your id, where a program asks for it: ", { code: name }],
       [
         "Whoever has it sees what you hold, and may ask for orders, which wait for your tap here. ",
         { command: "newid" },
