@@ -70,6 +70,7 @@ const routes: Routes = {
   "/mcp/wallet/create": { POST: wallets },
   "/mcp/wallet/balance": { GET: wallets },
   "/mcp/defi/connect": { GET: wallets, POST: wallets },
+  "/mcp/defi/gas": { POST: orders },
   "/mcp/defi/portfolio": { GET: wallets },
   "/mcp/defi/send": { POST: orders },
   "/mcp/defi/swap": { POST: orders },

@@ -1,11 +1,9 @@
-import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { formatCondition } from "../alerts/grammar";
 import { getRequired } from "../lib/env";
-import { AppError, getErrorData } from "../lib/errors";
+import { getErrorData } from "../lib/errors";
 import { charge } from "../platform/limits/charges";
-import { toChecksum } from "../lib/money/base";
 import { resolveSymbol } from "../lib/money/coins";
 import { deadlines } from "../platform/outside/deadlines";
 import { getSourceName } from "../figures/publicSources";
@@ -17,22 +15,11 @@ import { findSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { readCommand, toUnits } from "../social/commands";
 import { getPortfolio } from "../wallets/holdings";
-import { NO_WALLET } from "../wallets/model";
-import { estimateForApproval } from "../wallets/orders/rehearsal";
-import { findRecipientProblem } from "../wallets/tokens";
-import type { vSymbol } from "../wallets/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
-import {
-  ALREADY_LINKED,
-  buildLinkedCard,
-  needsAccount,
-  buildPortfolioCard,
-  TOO_MANY_CODES,
-  USAGE,
-} from "./cards";
+import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
 import { bareName } from "./commands";
+import { askAgain, proposeGas, proposeOrder } from "./orders";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 import { answerLogin, answerWallet, findAccountButton } from "./wallet";
 
@@ -61,20 +48,16 @@ export const actionHandlers = {
   switch: toggling(""),
   unsubscribe: toggling(" off"),
 
-  swap: ordering("swap"),
-  send: ordering("send"),
+  again: askAgain,
+  gas: proposeGas,
+  swap: (ctx, request) => proposeOrder(ctx, request, `swap ${request.argument}`),
+  send: (ctx, request) => proposeOrder(ctx, request, `send ${request.argument}`),
 } satisfies Record<string, Work>;
 
 /** The handler of a command about the chat's news. @param end Behind its argument. */
 function toggling(end: "" | " off"): Work {
   return (ctx, { sender, argument, isTap }) =>
     answerToggle(ctx, sender, { argument: `${argument}${end}`.trim(), isTap, isStop: end !== "" });
-}
-
-/** The handler of a command that orders. */
-function ordering(verb: string): Work {
-  return async (ctx, request) =>
-    (await proposeOrderFromText(ctx, request, `${verb} ${request.argument}`)) ?? reply(...USAGE);
 }
 
 type PricedCoin = {
@@ -179,67 +162,4 @@ async function linking(
     if (code === "conflict" && linked !== "") return reply(...ALREADY_LINKED);
     throw error;
   }
-}
-
-type Symbol = Infer<typeof vSymbol>;
-
-/** An order of a chat; the amount in digits of the smallest unit. */
-type Order =
-  | { kind: "send"; token: Symbol; toAddress: string; amount: string }
-  | { kind: "swap"; fromToken: Symbol; toToken: Symbol; amount: string };
-
-/** The verbs that begin an order; a message without one is a question. */
-const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
-
-/** The answer to an amount with a comma, the decimal mark of some languages and the separator of thousands of others. */
-function explainComma(text: string): CommandOutcome | null {
-  const [amount = "", whole = "", part = ""] = /(?<!\d)(\d+),(\d+)/.exec(text) ?? [];
-  if (amount === "" || orderIn(text.replace(amount, "1")) === null) return null;
-  const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
-  return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}.`);
-}
-
-/** The order in a text, by the grammar of posts; `null` for a text without an executable order. */
-function orderIn(text: string): Order | null {
-  if (!VERB.test(text) || text.includes(",")) return null;
-  const reading = readCommand(text);
-  if (reading.kind !== "command") return null;
-  const { fromToken, toToken, unit, recipient, ...command } = reading.command;
-  const amount = unit === fromToken ? toUnits(command.amount, fromToken)?.toString() : undefined;
-  if (amount === undefined) return null;
-  if (toToken !== null) return { kind: "swap", fromToken, toToken, amount };
-  const toAddress = recipient === null ? null : toChecksum(recipient);
-  if (recipient === null || toAddress === null || findRecipientProblem(recipient) !== null) return null;
-  return { kind: "send", token: fromToken, toAddress, amount };
-}
-
-/** Proposes an order in words, after an estimate: its own card asks, and a tap executes it. `null` for other words. */
-export async function proposeOrderFromText(
-  ctx: ActionCtx,
-  { updateId, sender, userId }: CommandRequest,
-  words: string,
-): Promise<CommandOutcome | null> {
-  const order = orderIn(words);
-  if (order === null) return explainComma(words);
-  if (userId === "") return needsAccount(ctx, sender.messengerId);
-  await charge(ctx, "order", { userId, address: null });
-  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
-    userId,
-    kind: "custody",
-  });
-  if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  const { walletId, address } = wallet;
-  // The same default as at the endpoint.
-  const request = order.kind === "send" ? order : { ...order, slippageBps: 100 };
-  const found = await estimateForApproval(ctx, { userId, walletId, address }, request);
-  await ctx.runMutation(internal.wallets.orders.questions.proposeOrder, {
-    userId,
-    walletId,
-    request,
-    messengerId: sender.messengerId,
-    idempotencyKey: `chat_${updateId}`,
-    ...found,
-  });
-  // The order's own card is the answer.
-  return { answer: [] };
 }

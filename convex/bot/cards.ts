@@ -210,9 +210,14 @@ export function buildStatusCard(active: readonly Shift[], now: number): Paragrap
 }
 
 export const USAGE: Paragraph = [
-  "Write for example: ",
+  "Say it like one of these: buy $20 of ETH · swap 25 USDC to BTC · sell half my ETH · ",
   { command: "swap" },
-  " 25 USDC to ETH, or ",
+  " all DAI to USDC · ",
   { command: "send" },
-  " 25 USDC to 0x… (the whole address, which has to be on your list)",
+  " 25 USDC to 0x… (the whole address, which has to be on your list).",
+];
+
+/** Below an alert that reads like an order. */
+export const ONLY_ALERTS: Paragraph = [
+  "It only alerts you: I place no orders for later. When it fires, say the order again.",
 ];

@@ -196,6 +196,7 @@ const ROWS = {
     "Send to a listed address, after a tap of yours",
     "binds",
   ),
+  gas: command("action", "[USDC]", "linked", "Get ETH for network fees with your USDC, after a tap", "binds"),
   recipients: command(
     "mutation",
     "[add ADDRESS]",
@@ -244,6 +245,8 @@ const ROWS = {
   own: command("receipt", "CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
   approve: command("mutation", "", "linked", "Approve an order of yours", "inPlace", "hidden", "binds"),
   refuse: command("mutation", "", "linked", "Refuse an order of yours", "inPlace", "hidden", "binds"),
+  pause: command("mutation", "", "linked", "Ask whether to freeze", "hidden"),
+  again: command("action", "", "linked", "Ask again about an order", "hidden", "binds"),
   help: command("mutation", "", "anywhere", "What I can do"),
 };
 

@@ -14,6 +14,7 @@ import { formatDateTime, HOUR } from "../lib/time";
 import { completeWork, vJob } from "../platform/work";
 import { findListedSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
+import { FREEZE } from "../messenger/notices";
 import { findConfig, findLinkOfMessenger, parsePlace } from "../messenger/model";
 import { dropLink, isLogin, findUserInSay } from "../messenger/linking";
 import { buildFullTextCard, buildStopButton } from "../research/cards";
@@ -22,7 +23,8 @@ import { getPublishedHead } from "../signals/chain";
 import { buildSignalsCard } from "../signals/cards";
 import { listLatestSignals, getRecord } from "../signals/model";
 import { SIGNAL_TOKENS } from "../signals/rules";
-import { answerQuestion, buildDecidedCard } from "../wallets/orders/questions";
+import { buildDecidedCard } from "../wallets/orders/cards";
+import { answerQuestion } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
 import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
 import { answerAi, answerDelete, answerExport, answerLimits } from "./account";
@@ -188,6 +190,11 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     await dropLink(ctx, link, "account");
     return reply("Unlinked. This chat gets no more of your reports or alerts.");
   },
+  // Beside Approve a slip of the finger must not freeze; alarms have a button that does it at once.
+  pause: () => ({
+    answer: buildNotice("Freeze your account? Nothing moves any more, from anywhere, until you end it."),
+    buttons: FREEZE,
+  }),
   freeze: async (ctx, { sender, now }) => {
     const userId = await findUserInSay(ctx, sender.messengerId, now);
     if (userId === null) return needsAccount(ctx, sender.messengerId);
@@ -236,5 +243,7 @@ async function decideQuestion(
   word: "yes" | "no",
 ): Promise<CommandOutcome> {
   const order = await answerQuestion(ctx, argument, word, sender.messengerId);
-  return order === null ? reply("That question was for somebody else.") : { answer: buildDecidedCard(order) };
+  if (order === null) return reply("That question was for somebody else.");
+  const { paragraphs, buttons } = buildDecidedCard(order);
+  return { answer: paragraphs, buttons };
 }

@@ -28,8 +28,8 @@ import { toParagraphs } from "../messenger/format";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
-import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, buildNotice, PRIVATE_ONLY } from "./cards";
-import { proposeOrderFromText, answerPrice, actionHandlers } from "./actionHandlers";
+import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, buildNotice, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
+import { answerPrice, actionHandlers } from "./actionHandlers";
 import {
   findCommand,
   isAnsweredBy,
@@ -43,6 +43,7 @@ import {
   type BotMessage,
   type Sender,
 } from "./commands";
+import { explainOrder, isNearlyOrder, propose, readOrder, WAITING } from "./orders";
 import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
 
 /** Answers one message. Its text is data, whoever wrote it; a tapped button stands for its command. */
@@ -217,11 +218,17 @@ async function plainWords(
   forwarded: boolean,
 ): Promise<CommandOutcome> {
   const { sender, userId, argument: text } = request;
-  const order = forwarded ? null : await proposeOrderFromText(ctx, request, text);
-  if (order !== null) return order;
+  const order = forwarded ? null : readOrder(text);
+  const isNear = !forwarded && order === null && isNearlyOrder(text);
+  if (order !== null && userId === "") return needsAccount(ctx, sender.messengerId);
+  if (order !== null) return propose(ctx, request, order);
+  if (isNear && !WAITING.test(text)) return explainOrder(text);
   const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
   const alert = await answerWords(ctx, toCaller(request), { userId: whose }, text);
-  return alert.kind === "none" || alert.kind === "unread" ? answerTo(ctx, request) : toAlertOutcome(alert);
+  if (alert.kind === "none" || alert.kind === "unread")
+    return isNear ? explainOrder(text) : answerTo(ctx, request);
+  const outcome = await toAlertOutcome(alert);
+  return isNear ? { ...outcome, answer: [...outcome.answer, ONLY_ALERTS] } : outcome;
 }
 
 /** The model's answer to a question. */

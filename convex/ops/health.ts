@@ -5,7 +5,7 @@ import { NEARLY_USED, getSpentToday } from "../platform/limits/budget";
 import { CRON_PERIODS } from "../platform/changes";
 import { FAILS_FROM } from "../platform/outside/calls";
 import { findHeadProblem } from "../platform/outside/head";
-import { queryBy, queryDue } from "../platform/records";
+import { NOBODY, queryBy, queryByBoth, queryDue } from "../platform/records";
 import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
 import { isOverdue } from "./troubles";
 import { vOwnChecks } from "./validators";
@@ -37,7 +37,8 @@ export const readHealth = internalQuery({
       providers: await readProviderStates(ctx, now),
       budget: { resetsAt: toIso(resetsAt), ...spent },
     };
-    const reasons = [...listReasons(checks), ...(await listChainReasons(ctx, now)), ...listScarceParts(used)];
+    const troubles = [...(await listChainReasons(ctx, now)), ...(await tankReasons(ctx))];
+    const reasons = [...listReasons(checks), ...troubles, ...listScarceParts(used)];
     return { reasons, checks };
   },
 });
@@ -112,6 +113,13 @@ async function readProviderStates(ctx: QueryCtx, now: number): Promise<Checks["p
       return [provider, { works: isWorking, since: toIso(since), ...why }];
     }),
   );
+}
+
+/** A relayer that had too little ether to give when it was last asked for some. */
+async function tankReasons(ctx: QueryCtx): Promise<string[]> {
+  const newest = queryByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", "relayer").order("desc");
+  const relayer = await newest.first();
+  return relayer?.lowSince === undefined ? [] : ["the relayer has hardly any ETH: send it some"];
 }
 
 /** The trouble of the chain's newest block, as the last reader of it found. */

@@ -1,22 +1,19 @@
-import { toMicroUsd } from "../lib/money/amounts";
 import { trimTrailing } from "../lib/text/strings";
-import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
+import { DOLLARS, formatSize, SHARES, toCanonicalAmount, type Size } from "../wallets/sizes";
+import { findToken, SYMBOLS, type Symbol } from "../wallets/tokens";
 
 /**
  * Reads trade commands from posts, by code alone. A post is a command only if every word of it belongs to the grammar: posts
  * that talk to a model, quote, ask, doubt or set conditions use words outside it. Pure.
  */
 
-type Unit = Symbol | "USD";
-
 export type TradeCommand = {
   action: "buy" | "sell" | "swap" | "send";
   fromToken: Symbol;
   /** `null` for a send. */
   toToken: Symbol | null;
-  /** Exact decimal in its canonical form (`1000.5`), in `unit`. */
-  amount: string;
-  unit: Unit;
+  /** The amount as it is said, as `wallets/sizes` writes it: of `fromToken`, unless another unit or a part is named. */
+  size: string;
   /** As written, 0x and 40 hex digits; `null` for a swap of any kind. */
   recipient: string | null;
 };
@@ -44,19 +41,6 @@ const ACTIONS = new Map<string, TradeCommand["action"]>([
   ["pay", "send"],
 ]);
 
-const SYMBOLS = new Map<string, Symbol>([
-  ["eth", "ETH"],
-  ["ether", "ETH"],
-  ["ethereum", "ETH"],
-  ["usdc", "USDC"],
-  ["usdt", "USDT"],
-  ["tether", "USDT"],
-  ["dai", "DAI"],
-  ["weth", "WETH"],
-]);
-
-const DOLLARS = new Set(["usd", "dollar", "dollars", "buck", "bucks", "$"]);
-
 const JOINING = new Set(["of", "for", "to", "into", "with", "from", "using", "in"]);
 
 /** Words without a meaning for a trade. */
@@ -65,6 +49,7 @@ const COURTESIES = new Set(
 );
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const SHARE = /^(\d{1,3}(?:\.\d{1,2})?)%$/;
 const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-z]*)$/;
 const HANDLE = /^@\w{1,30}$/;
 /** The network appends its own links to posts with pictures and quotes. */
@@ -72,10 +57,10 @@ const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
 /** Pictograms that express neither a question, nor a refusal, nor a joke. */
 const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
 
-/** Words that mean nothing right after these verbs; elsewhere they may reverse a sentence. */
-const BEHIND_VERB = new Map<string, readonly string[]>([
-  ["me", ["do:buy"]],
-  ["my", ["do:sell", "do:swap", "do:send"]],
+/** Words that mean nothing right after these words; elsewhere they may reverse a sentence. */
+const BEHIND = new Map<string, RegExp>([
+  ["me", /do:buy$/],
+  ["my", /(?:do:(?:sell|swap|send)|share:\d+(?: of| in)?)$/],
 ]);
 
 /** Reads a post. Without a command, the reason is a sentence for its author. */
@@ -84,12 +69,12 @@ export function readCommand(text: string): PostReading {
     return ignore("The post is too long for a trade command: write only the command");
   // NFKC turns a raised, circled or broken number into another one. An ellipsis means that words are missing.
   if (/\p{No}/u.test(text)) return ignore("The post has a number in special characters: write plain digits");
-  const plain = text.normalize("NFKC");
+  const plain = text.normalize("NFKC").replace(/(?<=\d)\s+%(?!\S)/g, "%");
   if (plain.includes("..")) return ignore("The post has an ellipsis: write the whole command in one post");
   const tokens: string[] = [];
   let isPolite = false;
   for (const raw of plain.split(/\s+/)) {
-    const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(tokens.at(-1) ?? "") === true;
+    const behind = BEHIND.get(raw.toLowerCase())?.test(tokens.slice(-2).join(" ")) === true;
     const word = behind ? "" : parseWord(raw);
     if (word === null)
       return ignore(
@@ -101,7 +86,7 @@ export function readCommand(text: string): PostReading {
   const verbs = tokens.filter((word) => word.startsWith("do:"));
   if (verbs.length !== 1)
     return ignore("The post does not name exactly one of buy, sell, swap and send: write one command a post");
-  if (tokens.filter((word) => word.startsWith("amount:")).length !== 1) {
+  if (tokens.filter((word) => /^(?:amount|share):/.test(word)).length !== 1) {
     return ignore("The post does not name exactly one amount: write one, such as: buy 10 USD of ETH");
   }
   const reading = compose(tokens.join(" "));
@@ -122,9 +107,11 @@ function parseWord(raw: string): string | null {
   if (JOINING.has(word)) return word;
   const verb = ACTIONS.get(word);
   if (verb !== undefined) return `do:${verb}`;
-  const buildTokenPattern = SYMBOLS.get(word.replace(/^[$#](?=[a-z])/, ""));
-  if (buildTokenPattern !== undefined) return `token:${buildTokenPattern}`;
+  const token = findToken(word.replace(/^[$#](?=[a-z])/, ""));
+  if (token !== null) return `token:${token}`;
   if (DOLLARS.has(word)) return "token:USD";
+  const bps = SHARES.get(word) ?? Math.round(Number(SHARE.exec(word)?.[1] ?? "0") * 100);
+  if (bps > 0 && bps <= 10_000) return `share:${bps}`;
   return parseAmount(word);
 }
 
@@ -134,29 +121,20 @@ function parseAmount(word: string): string | null {
   if (parts === null) return null;
   const [, before = "", number = "", behind = "", suffix = ""] = parts;
   const unit = before + behind === "" ? "" : "USD";
-  const unitName = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : SYMBOLS.get(suffix);
-  if (unitName === undefined || (unit !== "" && unitName !== "" && unitName !== unit)) return null;
+  const unitName = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : findToken(suffix);
+  if (unitName === null || (unit !== "" && unitName !== "" && unitName !== unit)) return null;
   const amount = toCanonicalAmount(number.replaceAll(",", ""));
   if (amount === null) return null;
   return unit + unitName === "" ? `amount:${amount}` : `amount:${amount} token:${unit || unitName}`;
-}
-
-/** A decimal in its canonical form, without idle zeros; `null` for zero and for anything but a plain decimal. */
-export function toCanonicalAmount(text: string): string | null {
-  const parts = /^(\d*)(?:\.(\d*))?$/.exec(text);
-  if (parts === null) return null;
-  const whole = (parts[1] ?? "").replace(/^0+/, "");
-  const fraction = trimTrailing(parts[2] ?? "", "0");
-  if (whole === "" && fraction === "") return null;
-  return fraction === "" ? whole : `${whole || "0"}.${fraction}`;
 }
 
 const buildAmountPattern = (units: string) => String.raw`amount:(?<amount>\S+) token:(?<unit>${units})`;
 const AMOUNT = buildAmountPattern(String.raw`\w+`);
 const USD_AMOUNT = buildAmountPattern("USD");
 const STABLE_AMOUNT = buildAmountPattern("USDC|USDT|DAI");
-const PAYING = String.raw`(?: (?:with|using|from|for) token:(?<from>ETH|USDC|USDT|DAI|WETH))?`;
-const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WETH)`;
+const SHARE_OF = String.raw`share:(?<share>\d+)(?: (?:of|in))?`;
+const token = (name: string) => String.raw`token:(?<${name}>${SYMBOLS.join("|")})`;
+const PAYING = `(?: (?:with|using|from|for) ${token("from")})?`;
 
 /** The sentences of commands. A token after the amount's unit is the token of the amount. */
 const SENTENCES: Record<TradeCommand["action"], readonly RegExp[]> = {
@@ -164,15 +142,21 @@ const SENTENCES: Record<TradeCommand["action"], readonly RegExp[]> = {
     toPattern(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
     // Without `of`, only dollars and their equivalents are certain to be the price.
     toPattern(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
-    toPattern(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
+    toPattern(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH|CBBTC)${PAYING}`),
     toPattern(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
+    toPattern(`do:buy ${token("to")} (?:with|using|for) ${SHARE_OF} ${token("from")}`),
   ],
-  sell: [toPattern(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
+  sell: [
+    toPattern(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`),
+    toPattern(`do:sell ${SHARE_OF} ${token("from")}(?: (?:for|to|into) ${token("to")})?`),
+  ],
   swap: [
     toPattern(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})?(?: (?:to|for|into))? ${token("to")}`),
+    toPattern(`do:swap ${SHARE_OF} ${token("from")} (?:to|for|into) ${token("to")}`),
   ],
   send: [
     toPattern(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})?(?: to)? at:(?<at>\\S+)`),
+    toPattern(`do:send ${SHARE_OF} ${token("from")} to at:(?<at>\\S+)`),
     toPattern(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
 };
@@ -199,11 +183,10 @@ function buildCommand(
   action: TradeCommand["action"],
   found: Record<string, string | undefined>,
 ): PostReading {
-  const amount = found.amount ?? "";
-  const unit = parseUnit(found.unit);
-  if (unit === null)
+  const size = parseSize(found);
+  if (size === null)
     return ignore("The post does not say which token the amount is in: write it behind the number");
-  const coin = unit === "USD" ? null : unit;
+  const coin = size.kind === "share" || size.unit === "USD" ? null : size.unit;
   const [from, to] = [parseToken(found.from), parseToken(found.to)];
   const sides = chooseSides(action, coin, from, to);
   if (sides === null) return ignore("The post does not say which token to give and which to get: name both");
@@ -214,7 +197,7 @@ function buildCommand(
       "The post's tokens and amount do not fit together: give the amount in one of the two tokens, or in USD",
     );
   }
-  const command = { action, ...sides, amount, unit, recipient: found.at ?? null };
+  const command = { action, ...sides, size: formatSize(size, sides.fromToken), recipient: found.at ?? null };
   return { kind: "command", confidence: CERTAIN.exact, command };
 }
 
@@ -233,54 +216,12 @@ function chooseSides(
   return { fromToken: given, toToken: action === "sell" ? (to ?? "USDC") : to };
 }
 
-function parseUnit(text: string | undefined): Unit | null {
-  return text === "USD" ? "USD" : parseToken(text);
+function parseSize({ share, amount = "", unit: name }: Record<string, string | undefined>): Size | null {
+  if (share !== undefined) return { kind: "share", bps: Number(share) };
+  const unit = name === "USD" ? "USD" : parseToken(name);
+  return unit === null ? null : { kind: "worth", amount, unit };
 }
 
 function parseToken(text: string | undefined): Symbol | null {
-  return SYMBOLS.get(text?.toLowerCase() ?? "") ?? null;
-}
-
-/** Micro-USD per whole token, from live price feeds. */
-export type TokenPrices = { from: bigint; to: bigint | null };
-
-export type Sum = {
-  /** In `fromToken`'s smallest unit; rounded down. */
-  amount: bigint;
-  /** Its value in micro-USD. */
-  value: bigint;
-};
-
-/** Whether the bought token's price is needed, because the author named its amount. */
-export function needsBoughtPrice({ unit, fromToken, toToken }: TradeCommand): boolean {
-  return unit !== fromToken && unit === toToken;
-}
-
-/** @returns The given amount, or `null` if it has more digits than its token, or is less than one unit. */
-export function computeSum(command: TradeCommand, prices: TokenPrices): Sum | null {
-  const one = 10n ** BigInt(WALLET_TOKENS[command.fromToken].decimals);
-  const amount = computeGiven(command, prices, one);
-  if (amount === null || amount <= 0n) return null;
-  return { amount, value: (amount * prices.from) / one };
-}
-
-function computeGiven(command: TradeCommand, prices: TokenPrices, one: bigint): bigint | null {
-  const { amount, unit, fromToken } = command;
-  if (unit === fromToken) return toUnits(amount, fromToken);
-  if (unit === "USD") return hasDecimals(amount, 6) ? (toMicroUsd(amount) * one) / prices.from : null;
-  const bought = toUnits(amount, unit);
-  if (bought === null || prices.to === null) return null;
-  return (bought * prices.to * one) / 10n ** BigInt(WALLET_TOKENS[unit].decimals) / prices.from;
-}
-
-/** A decimal of whole tokens in the token's smallest unit; `null` if it has more decimals than that. */
-export function toUnits(decimal: string, token: Symbol): bigint | null {
-  const { decimals } = WALLET_TOKENS[token];
-  if (!hasDecimals(decimal, decimals)) return null;
-  const [whole = "", fraction = ""] = decimal.split(".");
-  return BigInt(whole + fraction.padEnd(decimals, "0"));
-}
-
-function hasDecimals(decimal: string, most: number): boolean {
-  return (decimal.split(".")[1] ?? "").length <= most;
+  return text === undefined ? null : findToken(text);
 }

@@ -24,11 +24,11 @@ import {
 import { enqueueCard } from "../messenger/model";
 import { findRecipient } from "../identity/model";
 import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";
-import { vSymbol, type UserRequest } from "../wallets/tables";
+import { vUserRequest, type UserRequest } from "../wallets/tables";
 import { findWallet } from "../wallets/model";
 import { buildAuthorLinkedCard, buildMentionCard, buildMovedCard } from "./cards";
 import { findAuthor, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
-import { needsBoughtPrice, readCommand, computeSum, type TradeCommand } from "./commands";
+import { readCommand, type TradeCommand } from "./commands";
 import { socialTables, type MentionStatus } from "./tables";
 
 /** Mentions, from their arrival to their end. */
@@ -108,18 +108,15 @@ async function findRunningMention(
   return (await getRunningWork(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
 }
 
-/** The live prices that a command needs; `toToken` is `null` unless its price is needed. */
-export const vPriceRequest = v.object({ fromToken: vSymbol, toToken: v.union(vSymbol, v.null()) });
-
-/** Begins an attempt; `null` if the mention has ended. */
+/** Begins an attempt: the paying wallet's address, and the order, whose amount is to be resolved; `null` if it has ended. */
 export const beginMention = internalMutation({
   args: vMentionAttempt,
-  returns: v.union(vPriceRequest, v.null()),
+  returns: v.union(v.object({ address: v.string(), request: vUserRequest }), v.null()),
   handler: async (ctx, one) => {
     const row = await findRunningMention(ctx, one);
     const agreed = row === null ? null : await agreeOn(ctx, row);
     if (row === null || agreed === null) return null;
-    const { command, userId } = agreed;
+    const { command, userId, wallet } = agreed;
     if (one.job.attempt === 1 && (await isTooMany(ctx, userId))) {
       await endMention(ctx, row._id, {
         status: "ignored",
@@ -127,7 +124,7 @@ export const beginMention = internalMutation({
       });
       return null;
     }
-    return { fromToken: command.fromToken, toToken: needsBoughtPrice(command) ? command.toToken : null };
+    return { address: wallet.address, request: toOrderRequest(command) };
   },
 });
 
@@ -149,25 +146,19 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
 export const openTrade = internalMutation({
   args: {
     ...vMentionAttempt,
-    /** Micro-USD per whole token, digits. */
-    fromPrice: v.string(),
-    toPrice: v.optional(v.string()),
-    /** Of one ether. */
+    /** The resolved amount, its value and the price of one ether: digits, the latter two in micro-USD. */
+    amount: v.string(),
+    value: v.string(),
     etherPrice: v.string(),
   },
   returns: v.union(v.id("orders"), v.null()),
-  handler: async (ctx, { mentionId, job, fromPrice, toPrice, etherPrice }) => {
+  handler: async (ctx, { mentionId, job, amount, value, etherPrice }) => {
     const row = await findRunningMention(ctx, { mentionId, job });
     const agreed = row === null ? null : await agreeOn(ctx, row);
     if (row === null || agreed === null) return null;
     const { userId, command, wallet } = agreed;
-    const to = toPrice === undefined ? null : BigInt(toPrice);
-    const sum = computeSum(command, { from: BigInt(fromPrice), to });
-    if (sum === null || sum.value > MOST_A_TRADE) {
-      const reason =
-        sum === null
-          ? "The amount has more decimals than the token, or is less than its smallest unit: write a coarser one"
-          : `A trade by mention may be worth at most ${formatUnits(MOST_A_TRADE, 6)} USD: post a smaller one`;
+    if (BigInt(value) > MOST_A_TRADE) {
+      const reason = `A trade by mention may be worth at most ${formatUnits(MOST_A_TRADE, 6)} USD: post a smaller one`;
       await endMention(ctx, mentionId, { status: "ignored", reason });
       return null;
     }
@@ -175,9 +166,9 @@ export const openTrade = internalMutation({
     const order = await openOrder(ctx, {
       userId,
       walletId: wallet.walletId,
-      request: toOrderRequest(command, sum.amount),
+      request: { ...toOrderRequest(command), amount },
       idempotencyKey: `x:${row.tweetId}`,
-      value: sum.value.toString(),
+      value,
       etherPrice,
       // The author has linked this account, and signed in to do so.
       by: "post",
@@ -192,13 +183,12 @@ export const openTrade = internalMutation({
   },
 });
 
-function toOrderRequest({ fromToken, toToken, recipient }: TradeCommand, amount: bigint): UserRequest {
-  const digits = amount.toString();
-  if (toToken !== null)
-    return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
+function toOrderRequest({ fromToken, toToken, size, recipient }: TradeCommand): UserRequest {
+  const sized = { amount: "0", size };
+  if (toToken !== null) return { kind: "swap", fromToken, toToken, ...sized, slippageBps: SLIPPAGE_BPS };
   const toAddress = toChecksum(recipient ?? "");
   if (toAddress === null) throw new AppError("internal", "A send has no recipient");
-  return { kind: "send", token: fromToken, toAddress, amount: digits };
+  return { kind: "send", token: fromToken, toAddress, ...sized };
 }
 
 type Agreed = { userId: string; command: TradeCommand; wallet: Doc<"wallets"> };

@@ -1,5 +1,6 @@
 import type { Infer } from "convex/values";
 import { deadlines } from "../platform/outside/deadlines";
+import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, computeMicroUsd, toUsd } from "../lib/money/amounts";
 import { withUsage } from "../platform/outside/calls";
@@ -7,14 +8,14 @@ import { FEED_DECIMALS, listFeedAddresses, computeLivePrices, type FeedName } fr
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
-import { requireStoredAddress } from "./model";
-import type { vHolding } from "./tables";
+import { getOutgoing, requireStoredAddress } from "./model";
+import type { UserRequest, vHolding } from "./tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /** Holdings of wallets on the chain, and their value. For actions. */
 
 const ERC20S = SYMBOLS.filter((symbol) => WALLET_TOKENS[symbol].address !== null);
-const FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+const FEEDS = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
 /** ETH and USDC balances of an address, as exact decimals. */
 export const getGasBalances = withUsage(async (_ctx, address: string) => {
@@ -34,7 +35,7 @@ type Portfolio = {
 };
 
 /**
- * All five token balances of an address with live prices, in one call to the chain; `priceSource` names the price's
+ * All token balances of an address with live prices, in one call to the chain; `priceSource` names the price's
  * source.
  */
 export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Portfolio> => {
@@ -91,25 +92,48 @@ export async function estimateValues({
   };
 }
 
+/**
+ * The live price of a whole token, in micro-USD. Usage as with `estimateValues`.
+ * @throws AppError `upstream`, also without a live price.
+ */
+export async function getMicroPrice(token: Symbol): Promise<bigint> {
+  const { value = "0" } = await estimateValues({
+    token,
+    amount: (10n ** BigInt(WALLET_TOKENS[token].decimals)).toString(),
+  });
+  if (value === "0") throw new AppError("upstream", `There is no live price for ${token}: nothing was moved`);
+  return BigInt(value);
+}
+
+/** An address's balance of a token, in its smallest unit. @throws AppError `upstream` */
+export async function readBalance(address: string, token: Symbol): Promise<bigint> {
+  const { native, tokens } = await readAccount(
+    requireStoredAddress(address),
+    listTokenAddresses([token]),
+    [],
+  );
+  return token === "ETH" ? native : (tokens[0] ?? 0n);
+}
+
 /** In micro-USD: a smaller amount is not worth its network fee. */
 const CENT = 10_000n;
 
 /**
- * The warning about an amount that looks like whole tokens instead of smallest units: it is worth less than a cent, and
+ * The warning about an amount without a size that looks like whole tokens instead of smallest units: it is worth less than a cent, and
  * the wallet holds as many whole tokens. Otherwise `null`. For callers that count chain calls.
  * @param value In micro-USD; absent without a live price.
  * @throws AppError `upstream`
  */
 export async function computeSlip(
   address: string,
-  { token, amount }: { token: Symbol; amount: string },
+  request: UserRequest,
   value: string | undefined,
 ): Promise<string | null> {
-  if (value === undefined || BigInt(value) >= CENT) return null;
-  const { address: contract, decimals } = WALLET_TOKENS[token];
+  if (request.size !== undefined || value === undefined || BigInt(value) >= CENT) return null;
+  const { token, amount } = getOutgoing(request);
+  const { decimals } = WALLET_TOKENS[token];
   const whole = BigInt(amount) * 10n ** BigInt(decimals);
-  const held = await readAccount(requireStoredAddress(address), contract === null ? [] : [contract], []);
-  if ((contract === null ? held.native : (held.tokens[0] ?? 0n)) < whole) return null;
+  if ((await readBalance(address, token)) < whole) return null;
   const orders = `amount counts the token's smallest unit, so this is ${formatUnits(BigInt(amount), decimals)} ${token}, worth less than a cent`;
   return `${orders}: ${amount} ${token} is ${whole}`;
 }

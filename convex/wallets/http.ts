@@ -6,7 +6,7 @@ import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint"
 import { charge } from "../platform/limits/charges";
 import { toIso } from "../lib/time";
 import { txHash, buildWarning, weakId } from "./inputs";
-import { EXPLORER, NO_WALLET, toPublicStatus } from "./model";
+import { EXPLORER, isUserRequest, NO_WALLET, toPublicStatus } from "./model";
 import { ensureWallet } from "./custody/wallets";
 
 const NETWORK = "base";
@@ -202,7 +202,7 @@ const transaction: MountedEndpoint = defineEndpoint({
       .string()
       .describe("The hash that was mined: another than the asked one if fees had to be raised"),
     status: z.enum(["confirmed", "submitted", "failed"]).describe("submitted: without a receipt yet"),
-    kind: z.enum(["send", "swap"]),
+    kind: z.enum(["send", "swap", "gas"]),
     error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
     buyAmount: z.string().optional().describe("Of a confirmed swap, in its token's smallest unit"),
     explorerUrl: z.string(),
@@ -214,13 +214,12 @@ const transaction: MountedEndpoint = defineEndpoint({
       userId,
       txHash: asked,
     });
-    const kind = row?.request.kind;
-    if (row === null || (kind !== "send" && kind !== "swap")) throw new AppError("not_found", NO_TRANSACTION);
+    if (row === null || !isUserRequest(row.request)) throw new AppError("not_found", NO_TRANSACTION);
     const { txHash = asked, bought, error } = row;
     return {
       txHash,
       status: toPublicStatus(row),
-      kind,
+      kind: row.request.kind,
       ...(error === undefined ? {} : { error }),
       ...(bought === undefined ? {} : { buyAmount: bought }),
       explorerUrl: EXPLORER + txHash,

@@ -3,28 +3,62 @@ import type { Call } from "../platform/http/endpoint";
 import { isGuessableId } from "../platform/records";
 import { toChecksum } from "../lib/money/base";
 import { optionalUnlessBlank, oneOfSymbols, wholeNumberWithDefault } from "../platform/http/input";
+import { AppError } from "../lib/errors";
 import { parseUnits } from "../lib/money/amounts";
-import { findRecipientProblem, SYMBOLS } from "./tokens";
+import { formatSize, parseSize } from "./sizes";
+import { findRecipientProblem, findToken, SYMBOLS, type Symbol } from "./tokens";
 
 /** Input schemas of endpoints that show or move money. Messages complete the sentence "<field> …". */
 
-export const swapToken = oneOfSymbols(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
-  "One of the five tokens, in any case.",
-);
+export const swapToken = oneOfSymbols(
+  SYMBOLS,
+  `must be one of ${SYMBOLS.join(", ")}`,
+  (written) => findToken(written) ?? written,
+).describe("One of the six tokens, in any case; BTC means CBBTC (cbBTC).");
 
 const AMOUNT =
   "must be a whole number of digits in the token's smallest unit, without a decimal point, at most 2^256 - 1";
 
 /** An amount: digits in the token's smallest unit. */
-export const amount = z
+const amount = z
   .string(AMOUNT)
   .trim()
   .refine((digits) => parseUnits(digits) !== null, AMOUNT)
   .meta({
     description:
-      "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
+      "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000. At most 2^256 - 1.",
     pattern: "^[1-9][0-9]{0,77}$",
   });
+
+export const optionalAmount = optionalUnlessBlank(amount);
+
+/** The amount as people say it, instead of `amount`. */
+export const size = optionalUnlessBlank(
+  z.string('must be text, such as "25", "$20" or "50%"').trim().max(60, "must be at most 60 characters"),
+).describe(
+  'Instead of `amount`: "25" whole tokens, "$20", "50%", "half" or "all" (of ETH, without two fees).',
+);
+
+/**
+ * The amount fields of a request; a size has none before it is resolved.
+ * @throws AppError `invalid_request` unless there is exactly one of `amount` and `size`, and a size that can be read
+ */
+export function readSize(
+  { amount, size }: { amount?: string | undefined; size?: string | undefined },
+  token: Symbol,
+): { amount: string; size?: string } {
+  const refuse = (message: string) => new AppError("invalid_request", message);
+  if (size === undefined) {
+    if (amount === undefined) throw refuse("amount is required, or size instead of it");
+    return { amount };
+  }
+  if (amount !== undefined) throw refuse("size must be left out where amount is given");
+  const parsed = parseSize(size, token);
+  if (typeof parsed === "string") throw refuse(`size ${parsed}`);
+  if (parsed.kind === "worth" && parsed.unit !== token && parsed.unit !== "USD")
+    throw refuse(`size counts ${token}, which leaves the wallet: say it in ${token}, in $ or as a part`);
+  return { amount: "0", size: formatSize(parsed, token) };
+}
 
 /** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
 export const addressInput = z

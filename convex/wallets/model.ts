@@ -88,14 +88,25 @@ export function toPublicStatus({
   return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 
+export function isUserRequest(request: Doc<"orders">["request"]): request is UserRequest {
+  return request.kind === "send" || request.kind === "swap" || request.kind === "gas";
+}
+
 /** The token and amount that leave an order's wallet. */
 export function getOutgoing(request: UserRequest): { token: Symbol; amount: string } {
-  return { token: request.kind === "send" ? request.token : request.fromToken, amount: request.amount };
+  const { amount } = request;
+  if (request.kind === "gas") return { token: "USDC", amount };
+  return { token: request.kind === "send" ? request.token : request.fromToken, amount };
 }
 
 export function formatTokenAmount(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
+
+export const NO_RELAYER =
+  "X402_RELAYER_PRIVATE_KEY names no relayer of its own: ETH has to be sent to the wallet on Base";
+/** The end of a refusal for missing ether where USDC buys it. */
+export const GAS_WAY = ", or POST /mcp/defi/gas buys it with USDC";
 
 /** Rounds up to three digits, so that a displayed fee estimate is surely enough. */
 export function roundUp(wei: bigint): bigint {

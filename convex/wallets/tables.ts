@@ -7,7 +7,7 @@ import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
 
-export const vSymbol = literals(...SYMBOLS);
+const vSymbol = literals(...SYMBOLS);
 
 /** A token balance of an address, and its value. */
 export const vHolding = v.object({
@@ -22,29 +22,48 @@ export const vHolding = v.object({
   valueUsd: v.union(v.number(), v.null()),
 });
 
+/** The amount as it was said, in its one spelling (`wallets/sizes`); the exact one was resolved once. */
+const vSize = v.optional(v.string());
 const vSend = v.object({
   kind: v.literal("send"),
   token: vSymbol,
   toAddress: v.string(),
   amount: v.string(),
+  size: vSize,
 });
 const vSwap = v.object({
   kind: v.literal("swap"),
   fromToken: vSymbol,
   toToken: vSymbol,
   amount: v.string(),
+  size: vSize,
   slippageBps: v.number(),
   /** The caller accepts the quote unchecked if no price feed covers it. */
   acceptUnpriced: v.optional(v.boolean()),
 });
+/** Ether for network fees, which the relayer gives for USDC in one transaction. */
+const vGas = v.object({
+  kind: v.literal("gas"),
+  /** The paid USDC and the ether, in their smallest units; what the exchange costs, in micro-USD. */
+  amount: v.string(),
+  ether: v.string(),
+  cost: v.string(),
+  /** The asked USDC in its smallest unit, or `enough`. */
+  size: vSize,
+  /** The order that waits for it. */
+  next: v.optional(v.string()),
+});
 /** A user's request. Amounts are digits in the token's smallest unit. */
-export const vUserRequest = v.union(vSend, vSwap);
+export const vUserRequest = v.union(vSend, vSwap, vGas);
 export type UserRequest = Infer<typeof vUserRequest>;
 const vOrderRequest = v.union(
   vSend,
   vSwap,
+  vGas,
   /** Executes the signed payment of the claim `claimKey`. Only the relayer's. */
   v.object({ kind: v.literal("settlement"), claimKey: v.string(), to: v.string(), data: v.string() }),
+  /** The relayer's half of a gas order: both halves by Multicall3, or the ether alone. */
+  v.object({ kind: v.literal("refuel"), to: v.string(), data: v.string(), value: v.string() }),
   /** Writes the head of the signal record to the chain. Only the anchor's. */
   v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string(), data: v.string() }),
   /** An unreadable mention: kept, never executed. */
@@ -52,9 +71,10 @@ const vOrderRequest = v.union(
 );
 export type OrderRequest = Infer<typeof vOrderRequest>;
 /** The request of a service account. */
-export type ServiceRequest = Extract<OrderRequest, { kind: "settlement" | "anchor" }>;
+export type ServiceRequest = Extract<OrderRequest, { kind: "settlement" | "refuel" | "anchor" }>;
+export type GasRequest = Extract<OrderRequest, { kind: "gas" }>;
 
-const vAction = literals("buy", "sell", "swap", "send", "unknown");
+const vAction = literals("buy", "sell", "swap", "send", "gas", "unknown");
 const vState = literals("asked", "prepared", "signed", "confirmed", "failed");
 /** The credential of an order. `tap`: approved by the owner in their chat; `free`: an id without an owner. */
 const vBy = literals("free", "owner", "key", "id", "tap", "chat", "post", "service");
@@ -70,6 +90,9 @@ export const vSignedTry = v.object({
   raw: v.string(),
   hash: v.string(),
   at: v.number(),
+  /** Once mined: its block, and the network fee that it paid, in wei; absent if the node does not tell it. */
+  block: v.optional(v.number()),
+  paid: v.optional(v.string()),
 });
 export type SignedTry = Infer<typeof vSignedTry>;
 
@@ -88,8 +111,11 @@ export const vEstimate = v.object({
   /** The highest fee of a single transaction, and of all of them together; in wei. */
   mostFee: v.string(),
   feesInAll: v.string(),
-  /** For a swap: the loss of its minimum against the sold amount, by the feeds. */
-  costBps: v.union(v.number(), v.null()),
+  /** The fee of all of them at the present price, in wei. */
+  usualFee: v.string(),
+  /** For a swap: the quoted amount, in digits, and its worth in micro-USD, absent without the prices. */
+  buyAmount: v.optional(v.string()),
+  boughtValue: v.optional(v.string()),
 });
 export type Estimate = Infer<typeof vEstimate>;
 
@@ -159,6 +185,18 @@ const orderFields = {
   txHash: v.optional(v.string()),
   /** The hash of a swap's approval, which is signed before the swap. */
   approvalTxHash: v.optional(v.string()),
+  /**
+   * Of a signed gas order: the end (epoch seconds) and signature of its USDC authorization, and the relayer's orders for
+   * it: the exchange, and the ether alone if somebody else has used the authorization.
+   */
+  exchange: v.optional(
+    v.object({
+      validBefore: v.number(),
+      signature: v.string(),
+      serviceId: v.id("orders"),
+      fallbackId: v.optional(v.id("orders")),
+    }),
+  ),
   /** Time of the first read of a nonce conflict. */
   usedSince: v.optional(v.number()),
   terms: v.optional(vSwapTerms),
@@ -190,6 +228,8 @@ export const walletTables = {
     address: v.string(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
+    /** Of the relayer: since when it has too little ether to give (epoch ms). */
+    lowSince: v.optional(v.number()),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
@@ -215,6 +255,6 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   orders: {
     keep: "the user's trades: what was signed and sent, and why",
     ownedBy: { rows: indexOfUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
-    withheld: ["tries", "onSettled"],
+    withheld: ["tries", "onSettled", "exchange"],
   },
 };

@@ -7,7 +7,7 @@ import { toChecksum, isAddress, USDC } from "../lib/money/base";
  * tokens' own contracts as listed by the chain's bridge; checksums verified.
  */
 
-export const SYMBOLS = ["ETH", "USDC", "USDT", "DAI", "WETH"] as const;
+export const SYMBOLS = ["ETH", "USDC", "USDT", "DAI", "WETH", "CBBTC"] as const;
 export type Symbol = (typeof SYMBOLS)[number];
 
 type Token = {
@@ -15,7 +15,7 @@ type Token = {
   address: Address | null;
   decimals: number;
   /** The price feed of its value. */
-  feed: "ETH" | "USDC" | "USDT" | "DAI";
+  feed: "ETH" | "BTC" | "USDC" | "USDT" | "DAI";
 };
 
 export const WALLET_TOKENS: Record<Symbol, Token> = {
@@ -24,12 +24,31 @@ export const WALLET_TOKENS: Record<Symbol, Token> = {
   USDT: { address: "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2", decimals: 6, feed: "USDT" },
   DAI: { address: "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", decimals: 18, feed: "DAI" },
   WETH: { address: "0x4200000000000000000000000000000000000006", decimals: 18, feed: "ETH" },
+  /** cbBTC, redeemable for one bitcoin each. Source: Coinbase's page and Chainlink's CCIP directory. */
+  CBBTC: { address: "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf", decimals: 8, feed: "BTC" },
 };
+
+/** Other names of tokens, in lower case. */
+const ALIASES: Readonly<Record<string, Symbol>> = {
+  ether: "ETH",
+  ethereum: "ETH",
+  tether: "USDT",
+  btc: "CBBTC",
+  bitcoin: "CBBTC",
+};
+
+/** The token of a symbol or another name, in any case; `null` if it is none of them. */
+export function findToken(written: string): Symbol | null {
+  const name = written.toUpperCase();
+  return SYMBOLS.find((symbol) => symbol === name) ?? ALIASES[written.toLowerCase()] ?? null;
+}
 
 /** The swap provider's address for the chain's own coin. */
 const NATIVE_SENTINEL: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
+
+export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
 /**
  * Contracts that are never a person's wallet: money sent there is lost, or free for anybody to take. Sources: the
@@ -39,8 +58,7 @@ const CONTRACTS: readonly string[] = [
   ...Object.values(WALLET_TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
   NATIVE_SENTINEL,
   PERMIT2,
-  // Multicall3.
-  "0xcA11bde05977b3631167028862bE2a173976CA11",
+  MULTICALL3,
   // 0x: the registry of its settlers, and AllowanceHolder.
   "0x00000000000004533Fe15556B1E086BB1A72cEae",
   "0x0000000000001fF3684f28c67538d4D072C22734",

@@ -33,14 +33,7 @@ export const COINS = {
   USDC: buildKnownCoin("USDC", true),
   USDT: buildKnownCoin("USDT", true),
   DAI: buildKnownCoin("DAI", true),
-  /** Redeemable for one bitcoin each, and valued as one. Address: etherscan.io and Chainlink's CCIP directory. */
-  CBBTC: {
-    name: "cbBTC",
-    address: "0xcbb7c0000ab88b473b1f5afd9ef808440eed33bf",
-    decimals: 8,
-    feed: "BTC",
-    isStable: false,
-  },
+  CBBTC: { ...buildKnownCoin("CBBTC", false), name: "cbBTC" },
 } as const satisfies Record<string, Coin>;
 
 export type CoinSymbol = keyof typeof COINS;

@@ -15,10 +15,18 @@ export const TOKENS = {
   USDT: "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
   DAI: "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
   WETH: "0x4200000000000000000000000000000000000006",
+  CBBTC: "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf",
 } as const satisfies Record<string, Address>;
 export type TokenSymbol = keyof typeof TOKENS;
 
-export const DECIMALS: Record<TokenSymbol | "ETH", number> = { ETH: 18, WETH: 18, DAI: 18, USDC: 6, USDT: 6 };
+export const DECIMALS: Record<TokenSymbol | "ETH", number> = {
+  ETH: 18,
+  WETH: 18,
+  DAI: 18,
+  USDC: 6,
+  USDT: 6,
+  CBBTC: 8,
+};
 
 export const FEEDS = {
   ETH: "0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70",

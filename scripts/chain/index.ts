@@ -137,7 +137,8 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
 
 function tokenAmounts(units: string): Amounts {
   const amount = (symbol: keyof typeof TOKENS) => parseUnits(units, DECIMALS[symbol]);
-  return { USDC: amount("USDC"), USDT: amount("USDT"), DAI: amount("DAI"), WETH: amount("WETH") };
+  const symbols = ["USDC", "USDT", "DAI", "WETH", "CBBTC"] as const;
+  return Object.fromEntries(symbols.map((symbol) => [symbol, amount(symbol)]));
 }
 
 function accountAt(accounts: readonly Address[], index: number): Address {

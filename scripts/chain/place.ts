@@ -42,6 +42,7 @@ function placements(faucet: Address): Placement[] {
     { contract: "Usdt", address: TOKENS.USDT, args: ofAddress(faucet) },
     { contract: "Dai", address: TOKENS.DAI, args: ofAddress(faucet) },
     { contract: "Weth", address: TOKENS.WETH },
+    { contract: "Cbbtc", address: TOKENS.CBBTC, args: ofAddress(faucet) },
     feed(FEEDS.ETH, 8, "ETH / USD"),
     feed(FEEDS.BTC, 8, "BTC / USD"),
     feed(FEEDS.USDC, 8, "USDC / USD"),
@@ -103,7 +104,7 @@ const RETRY_MS = 20;
 /** The transactions that give `amounts` to an account: minted tokens, freshly wrapped ether, ether. */
 export function buildGifts(to: Address, amounts: Amounts): Send[] {
   const { ETH: ether = 0n, WETH: wrapped = 0n } = amounts;
-  const minted = (["USDC", "USDT", "DAI"] as const).flatMap((symbol): Send[] => {
+  const minted = (["USDC", "USDT", "DAI", "CBBTC"] as const).flatMap((symbol): Send[] => {
     const value = amounts[symbol] ?? 0n;
     const data = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [to, value] });
     return value === 0n ? [] : [{ to: TOKENS[symbol], data }];

@@ -42,7 +42,7 @@ test("a recipient that looks like the user's own wallet, or one on the list, is 
   await app.post("/mcp/defi/send", send(userId, { toAddress: alike }));
   const card = await newest(app);
   expect(card).toContain(`made to look like ${address}, your own custody wallet`);
-  expect(card).toMatch(/Left for today: 7\d\.\d\d USD/);
+  expect(card).toMatch(/uses \$25 of the \$7\d\.\d\d left of your \$100 a day/);
 });
 
 describe("the price of what is approved", () => {
@@ -51,10 +51,8 @@ describe("the price of what is approved", () => {
     const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "100000000", slippageBps: 300 };
     await app.post("/mcp/defi/swap", swap, { headers: { "Idempotency-Key": "s" } });
     const card = await newest(app);
-    const least = Number(/for at least ([\d.]+) DAI/.exec(card)?.[1]);
-    const cost = Number(/costs at most ([\d.]+)\s%/.exec(card)?.[1]);
+    const least = Number(/at least ([\d.]+) · fee/.exec(card)?.[1]);
     expect(least).toBeGreaterThanOrEqual(96.8);
-    expect(Math.abs(100 - least - cost)).toBeLessThan(0.2);
     await tap(app, "✅ Approve");
     const done = await app.post("/mcp/defi/swap", swap, { headers: { "Idempotency-Key": "s" } });
     expect([done.status, done.body.success]).toEqual([200, true]);

@@ -39,7 +39,7 @@ afterAll(() => chain.stop());
 
 const USDC_DOMAIN = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f";
 const PERMIT2_DOMAIN = "0x3b6f35e4fce979ef8eac3bcdc8c3fc38fe7911bb0c69c8fe72bf1fd1a17e6f07";
-const SYMBOLS = ["USDC", "USDT", "DAI", "WETH"] as const;
+const SYMBOLS = ["USDC", "USDT", "DAI", "WETH", "CBBTC"] as const;
 
 test("the chain has Base's id, and Base's contracts at their addresses", async () => {
   const client = clientOf(chain);
@@ -50,7 +50,9 @@ test("the chain has Base's id, and Base's contracts at their addresses", async (
   expect(await client.readContract({ address: tokens.USDC, abi: usdcAbi, functionName })).toBe(USDC_DOMAIN);
   for (const symbol of SYMBOLS) {
     const token = { address: tokens[symbol], abi: erc20Abi };
-    expect(await client.readContract({ ...token, functionName: "symbol" })).toBe(symbol);
+    expect(await client.readContract({ ...token, functionName: "symbol" })).toBe(
+      symbol === "CBBTC" ? "cbBTC" : symbol,
+    );
     expect(await client.readContract({ ...token, functionName: "decimals" })).toBe(DECIMALS[symbol]);
   }
   for (const name of ["ETH", "BTC", "USDC", "USDT", "DAI"] as const) {
@@ -85,7 +87,7 @@ test("account 0 has a million of each token, 1 and 2 none; the stack itself send
 });
 
 test("a wallet is funded with exactly what was asked, by several callers at once too", async () => {
-  const amounts = { USDC: 5_000_001n, USDT: 7n, DAI: 9n, WETH: 11n };
+  const amounts = { USDC: 5_000_001n, USDT: 7n, DAI: 9n, WETH: 11n, CBBTC: 13n };
   const wallets = await Promise.all(Array.from({ length: 5 }, () => newWallet(chain, amounts)));
   for (const { address } of wallets) {
     expect(await clientOf(chain).getBalance({ address })).toBe(parseUnits("1", 18));

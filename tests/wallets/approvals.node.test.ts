@@ -40,12 +40,13 @@ describe("a send by userId alone", () => {
       },
     ]);
     const [card] = await cards(app);
-    expect(card?.text).toContain("Send 25 USDC");
+    expect(card?.text).toContain("25 USDC ($25) to 0x");
     expect(card?.text.toLowerCase()).toContain(wanted.toAddress);
     expect(card?.text).toContain("New: it is not on your list");
     expect(card?.keyboard?.map((row) => row.map(({ text }) => text))).toEqual([
       ["✅ Approve", "✖ Refuse"],
       ["🧊 Freeze"],
+      [expect.stringMatching(/^Add 0x\w{4}…\w{4} \(counts in 2 h\)$/)],
     ]);
     expect((await app.rows("orders")).map(({ state }) => state)).toEqual(["asked"]);
     // By its key it is the same question; one is open at a time.
@@ -62,7 +63,7 @@ describe("a send by userId alone", () => {
     await app.settle();
     const [, decided, ended] = await cards(app);
     expect(decided?.text).toContain("✅ Approved");
-    expect(ended?.text).toMatch(/✅ Done[^]*Send 25 USDC[^]*Transaction 0x/);
+    expect(ended?.text).toMatch(/✅ Done[^]*25 USDC to[^]*Transaction 0x/);
     const repeat = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
     expect(repeat.headers.get("idempotent-replayed")).toBe("true");
     expect(repeat.body.txHash).toBe(done.body.txHash);
@@ -139,7 +140,7 @@ describe("a send by userId alone", () => {
     try {
       await chain.feeds.set("USDC", { answer: 100_000_000n, updatedAt: 1_000 });
       expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
-      expect(await newest(app)).toContain("There is no live price for it: no limit counts what it moves");
+      expect(await newest(app)).toContain("there is no live price for it: no limit counts what it moves");
     } finally {
       await chain.feeds.tick();
       chain.feeds.resume();
@@ -160,6 +161,7 @@ describe("an account that is frozen", () => {
   }) => {
     const { userId, browser } = await owner(app);
     await app.post("/mcp/defi/send", send(userId));
+    await tap(app, "🧊 Freeze");
     await tap(app, "🧊 Freeze");
     expect(await newest(app)).toMatch(/Your account is frozen[^]*To end it, sign in/);
     const [approval] = await app.rows("orders");

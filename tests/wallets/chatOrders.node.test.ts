@@ -1,3 +1,4 @@
+import { getAddress } from "viem";
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
@@ -17,12 +18,40 @@ async function allow(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>[
 }
 
 describe("an order in the chat", () => {
+  test("ends in the owner's own words, and an expired one is asked about again by a button", async ({
+    app,
+  }) => {
+    const { userId } = await owner(app);
+    await say(app, "swap 25 USDC to DAI");
+    // Beside Approve, Freeze asks first.
+    await tap(app, "🧊 Freeze");
+    expect(await newest(app)).toContain("Freeze your account?");
+    await tap(app, "✖ Refuse");
+    expect(await newest(app)).toMatch(/Nothing was moved[^]*You refused it\./);
+    await say(app, "swap 26 USDC to DAI");
+    const [, row] = await app.rows("orders");
+    if (row === undefined) throw new Error("There is no second order");
+    await app.t.run((ctx) => ctx.db.patch("orders", row._id, { nextCheckAt: Date.now() }));
+    await tap(app, "✅ Approve");
+    expect(await newest(app)).toMatch(/26 USDC → DAI[^]*You didn't tap in time\./);
+    await tap(app, "Ask again");
+    expect(await newest(app)).toContain("26 USDC → ≈");
+    await tap(app, "🧊 Freeze");
+    await tap(app, "🧊 Freeze");
+    await say(app, `/approve ${String((await app.rows("orders")).at(-1)?._id)}`);
+    expect(await newest(app)).toMatch(/Nothing was moved[^]*(?:Your rules have changed|You froze)/);
+    expect((await app.rows("orders")).map(({ state }) => state)).not.toContain("confirmed");
+    expect(userId).not.toBe("");
+  });
+
   test("swaps after a tap, and says how it has ended", async ({ app }) => {
     const { userId, address } = await owner(app);
     await say(app, "swap 25 USDC to DAI");
     const card = await newest(app);
     expect(card).toContain("You asked for this");
-    expect(card).toMatch(/Swap 25 USDC to DAI, for at least [\d.]+ DAI/);
+    expect(card).toMatch(
+      /25 USDC → ≈24\.9\d DAI \(\$24\.9\d\), at least 24\.7\d · fee ≈\$[\d.]+ · uses \$0\.50 of your \$100 a day/,
+    );
     expect(card).toContain(`From your wallet ${address}`);
     expect(card).not.toContain("Somebody who knows");
     expect(await signed(app)).toEqual([]);
@@ -31,7 +60,11 @@ describe("an order in the chat", () => {
     const trade = { userId, source: "telegram", action: "swap", by: "chat", state: "confirmed" };
     expect(await app.rows("orders")).toMatchObject([trade]);
     const told = (await cards(app)).map(({ text }) => text);
-    expect(told.some((text) => text.includes("Done") && text.includes("Swap 25 USDC to DAI"))).toBe(true);
+    expect(
+      told.some((text) =>
+        /Done[^]*25 USDC → 24\.9\d+ DAI\s+Network fee paid: \$[\d.]+ \(0\.\d+ ETH\)/.test(text),
+      ),
+    ).toBe(true);
     // Once.
     await say(app, `/approve ${String((await app.rows("orders"))[0]?._id)}`);
     expect(await signed(app)).toHaveLength(1);
@@ -43,6 +76,9 @@ describe("an order in the chat", () => {
     await say(app, `/send 25 USDC to ${to}`);
     expect(await newest(app)).toContain("needs a recipient on the owner's list, and this one is not");
     expect(await app.rows("orders")).toEqual([]);
+    const shown = getAddress(to);
+    await tap(app, `Add ${shown.slice(0, 6)}…${shown.slice(-4)} (counts in 2 h)`);
+    expect(await newest(app)).toMatch(/Your recipients[^]*counts from/);
     await allow(app, browser, to);
     await say(app, `/send 2001 USDC to ${to}`);
     expect(await newest(app)).toContain("limit of 2000 USD in 24 hours");

@@ -44,8 +44,8 @@ test("let through exactly what fits into the cap in any 24 hours; what fails cou
         else if ("send" in one) {
           const value = String(one.send * 1_000_000);
           const refusal = await app.t.run(async (ctx) => {
-            const { left, refusal: found } = await checkLimits(ctx, { ...order, value }, now);
-            expect(left).toBe(BigInt(CAP - ofDay()) * 1_000_000n);
+            const { narrowest, refusal: found } = await checkLimits(ctx, { ...order, value }, now);
+            expect(narrowest.left).toBe(BigInt(CAP - ofDay()) * 1_000_000n);
             return found?.message ?? null;
           });
           const id = await app.t

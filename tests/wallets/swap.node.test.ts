@@ -83,6 +83,11 @@ test("a swap approves what it needs, permits, pays out at least the minimum, and
     ["approve", 0],
     ["call", 1],
   ]);
+  for (const { hash, block, paid } of row?.tries ?? []) {
+    const receipt = await clientOf(chain).getTransactionReceipt({ hash: hex.parse(hash) });
+    const { blockNumber, gasUsed, effectiveGasPrice } = receipt;
+    expect([block, paid]).toEqual([Number(blockNumber), String(gasUsed * effectiveGasPrice)]);
+  }
   const seen = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.approvalTxHash)}`);
   expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "swap" });
 
@@ -93,9 +98,13 @@ test("a swap approves what it needs, permits, pays out at least the minimum, and
     ["DAI", "USDT", 100n * ETHER, true],
     ["ETH", "WETH", ETHER / 10n, false],
     ["WETH", "ETH", ETHER / 10n, false],
+    ["USDC", "CBBTC", 100_000_000n, true],
+    ["CBBTC", "ETH", 50_000n, true],
   ] as const) {
     const before = await balancesOf(owner);
-    const { body: told } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+    const named = toToken === "CBBTC" ? "bitcoin" : toToken;
+    const { body: told } = await swap(app, { fromToken, toToken: named, amount: amount.toString() });
+    expect(told).toMatchObject({ fromToken, toToken });
     expect([fromToken, told.status, told.approvalTxHash !== undefined]).toEqual([
       ...[fromToken, "confirmed", approves],
     ]);

@@ -23,6 +23,16 @@ export function formatUnits(amount: bigint, decimals: number): string {
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
+/**
+ * The same, rounded down to so many significant digits, for people: 7488321000000000 with 18 decimals and 4 digits is
+ * "0.007488". The whole part is never rounded.
+ */
+export function roundUnits(amount: bigint, decimals: number, digits: number): string {
+  const cut = Math.min(decimals, Math.max(0, amount.toString().length - digits));
+  const unit = 10n ** BigInt(cut);
+  return formatUnits((amount / unit) * unit, decimals);
+}
+
 /** A decimal in USD ("99.50") in micro-USD, the unit of limits. */
 export function toMicroUsd(decimal: string): bigint {
   const [whole = "0", fraction = ""] = decimal.split(".");

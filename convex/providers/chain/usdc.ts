@@ -3,12 +3,12 @@ import {
   hashTypedData,
   isAddressEqual,
   parseAbi,
-  parseAbiParameters,
   parseErc6492Signature,
   recoverAddress,
   toEventSelector,
   type Address,
   type Hex,
+  type TypedDataDomain,
 } from "viem";
 import { call, getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
@@ -56,20 +56,44 @@ type NamedAuthorization = Pick<SignedAuthorization, "from" | "nonce">;
 
 /** Whether the payer has signed an authorization, even if other conditions prevent it. @throws AppError `upstream` */
 export function isSignedByPayer(one: SignedAuthorization): Promise<boolean> {
-  const hash = hashTypedData({
+  return isSignedBy(one.from, hashTypedData(buildAuthorizationData(one)), one.signature);
+}
+
+const SIGNED = [
+  { name: "from", type: "address" },
+  { name: "to", type: "address" },
+  { name: "value", type: "uint256" },
+  { name: "validAfter", type: "uint256" },
+  { name: "validBefore", type: "uint256" },
+  { name: "nonce", type: "bytes32" },
+];
+
+/** EIP-712 data to sign. */
+export type TypedData = {
+  domain: TypedDataDomain;
+  types: Record<string, { name: string; type: string }[]>;
+  primaryType: string;
+  message: Record<string, unknown>;
+};
+
+/** What a payer signs, in the domain of USDC on Base. */
+export function buildAuthorizationData(one: Omit<SignedAuthorization, "signature">): TypedData {
+  return {
     domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
     types: { TransferWithAuthorization: SIGNED },
     primaryType: "TransferWithAuthorization",
     message: parseTerms(one),
-  });
-  return isSignedBy(one.from, hash, one.signature);
+  };
 }
 
-const SIGNED = parseAbiParameters(
-  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
-);
-
-function parseTerms({ from, to, value, validAfter, validBefore, nonce }: SignedAuthorization) {
+function parseTerms({
+  from,
+  to,
+  value,
+  validAfter,
+  validBefore,
+  nonce,
+}: Omit<SignedAuthorization, "signature">) {
   const [payer, payee, id] = [asHexText(from), asHexText(to), asHexText(nonce)];
   const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
   return { from: payer, to: payee, value: BigInt(value), ...times, nonce: id };

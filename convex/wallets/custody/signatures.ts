@@ -1,4 +1,4 @@
-import { isHex, keccak256, type Address, type Hex, type TypedDataDomain } from "viem";
+import { isHex, keccak256, type Address, type Hex } from "viem";
 import {
   generatePrivateKey,
   privateKeyToAccount,
@@ -13,6 +13,7 @@ import { getOptional, getRequired } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { openSeal, requireSeal, seal } from "../../lib/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
+import type { TypedData } from "../../providers/chain/usdc";
 import { getKeySeal } from "./tables";
 import { parseServiceWalletId, type ServiceRole } from "../model";
 
@@ -59,13 +60,6 @@ export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Un
   const raw = await signTransactionWith({ privateKey: await openKey(ctx, under), transaction });
   return { nonce, raw, hash: keccak256(raw) };
 }
-
-export type TypedData = {
-  domain: TypedDataDomain;
-  types: Record<string, { name: string; type: string }[]>;
-  primaryType: string;
-  message: Record<string, unknown>;
-};
 
 /** Signs EIP-712 typed data for a user's wallet; returns the 65-byte signature. For the signer alone. */
 export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedData): Promise<Hex> {

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { AppError, isErrorCode, STATUS } from "../../lib/errors";
-import { formatUnits, toUsd } from "../../lib/money/amounts";
+import { formatUnits, roundUnits, toUsd } from "../../lib/money/amounts";
 import { formatUsd } from "../../lib/text/numbers";
 import { REPLAYED } from "../../platform/http/input";
 import { weakId } from "../inputs";
 import { EXPLORER, formatFee, formatTokenAmount, NOT_SENT, roundUp, toPublicStatus } from "../model";
 import type { UserRequest } from "../tables";
+import { WALLET_TOKENS } from "../tokens";
 import { getCallersKey, type Order } from "./model";
 import type { Rehearsal } from "./rehearsal";
 
@@ -61,6 +62,10 @@ export const orderFields = {
 /** The answer to an order that failed before a signature: it says so, and frees the idempotency key. */
 export const buildEndedFailure = (when: string) => ({ when, headers: REPLAYED, body: NOTHING_MOVED });
 const NOTHING_MOVED = z.object({
+  gasUsdc: z
+    .string()
+    .optional()
+    .describe("The USDC, in its smallest unit, that /mcp/defi/gas takes for enough ETH"),
   nothingMoved: z.literal(true).optional().describe("Nothing was signed; the idempotency key is free again"),
   approvalTxHash: z.string().optional().describe("The swap's approval, which is mined: its fee was spent"),
 });
@@ -75,6 +80,8 @@ const WAITS =
  */
 export function describeOrder(row: Order, isRepeat: boolean) {
   const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
+  // The relayer has not signed its half yet.
+  if (txHash === undefined && row.state === "signed") return { success: true, status: "submitted" as const };
   if (txHash === undefined && row.state !== "failed") {
     const waits = { approvalId: row._id, idempotencyKey: getCallersKey(row) };
     return { success: false, status: "awaiting_approval" as const, error: WAITS, ...waits };
@@ -102,7 +109,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
 const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
 
 /** The public view of a rehearsal. */
-export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal, "slip">) {
+export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal, "slip" | "request">) {
   const { refusal, isAsked, leftUsd, value, quote, etherPrice } = rehearsed;
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
   const feeUsd = quote === null ? null : toUsd((quote.usualFee * BigInt(etherPrice)) / 10n ** 18n);
@@ -126,7 +133,7 @@ export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal,
 
 function summarize(
   request: UserRequest,
-  { value, quote, etherPrice, leftUsd }: Omit<Rehearsal, "slip">,
+  { value, quote, etherPrice, leftUsd }: Omit<Rehearsal, "slip" | "request">,
   missing: string | undefined,
 ): string {
   const worth = value === undefined ? "" : ` (${formatUsd(toUsd(BigInt(value)))} USD)`;
@@ -142,10 +149,14 @@ function summarize(
 function describeTerms(request: UserRequest, quote: Rehearsal["quote"], worth: string): string {
   if (request.kind === "send")
     return `${formatTokenAmount(request.amount, request.token)}${worth} would go to ${request.toAddress}`;
+  if (request.kind === "gas") return "USDC would buy ETH for network fees";
   const sold = `${formatTokenAmount(request.amount, request.fromToken)}${worth}`;
   if (quote?.terms === undefined) return `There is no quote for ${sold} to ${request.toToken} now`;
   const { buyAmount, minBuyAmount } = quote.terms;
-  const [bought, least] = [buyAmount, minBuyAmount].map((one) => formatTokenAmount(one, request.toToken));
+  const { decimals } = WALLET_TOKENS[request.toToken];
+  const [bought, least] = [buyAmount, minBuyAmount].map(
+    (one) => `${roundUnits(BigInt(one), decimals, 6)} ${request.toToken}`,
+  );
   const cost = quote.usualCostBps;
   const beside =
     cost === null

@@ -4,7 +4,6 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
-import { readAccount } from "../../providers/chain/accounts";
 import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import {
   computeGasPrice,
@@ -12,9 +11,11 @@ import {
   type Preparation,
   type Transaction,
 } from "../../providers/chain/preparation";
-import { requireHex, formatFee, requireStoredAddress, roundUp } from "../model";
+import { readBalance } from "../holdings";
+import { requireHex, formatFee, formatTokenAmount, GAS_WAY, requireStoredAddress, roundUp } from "../model";
 import type { OrderRequest, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
+import { findGasOffer } from "./gasTerms";
 import type { Order } from "./model";
 
 /** The calls that carry out orders, and the check that their wallets can pay for them. For actions. */
@@ -47,6 +48,8 @@ const MOST_SWAP_GAS = 3_000_000n;
 export const GAS_OF_NOTHING = 21_000n;
 /** Gas of a token transfer; a transfer of ether takes less. */
 export const USUAL_SEND_GAS = 60_000n;
+/** The gas that 0x's API states for a swap whose gas it does not know. */
+export const USUAL_SWAP_GAS = 300_000n;
 /** The L1 data fee follows the L1's own fees: reserve twice the current one. */
 export const L1_FEE_MARGIN = 2n;
 /** A replacement's fees, raised by a quarter. */
@@ -71,9 +74,14 @@ export function createEmptyTransaction(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
 
+export function isServiceRequest(request: OrderRequest): request is ServiceRequest {
+  return request.kind === "settlement" || request.kind === "refuel" || request.kind === "anchor";
+}
+
 export function buildServiceCall(request: ServiceRequest, own: Address): Transaction {
-  const to = request.kind === "settlement" ? requireStoredAddress(request.to) : own;
-  return { to, data: requireHex(request.data), value: 0n };
+  const to = request.kind === "anchor" ? own : requireStoredAddress(request.to);
+  const value = request.kind === "refuel" ? BigInt(request.value) : 0n;
+  return { to, data: requireHex(request.data), value };
 }
 
 export function isSame(call: Transaction, ordered: Transaction): boolean {
@@ -162,8 +170,10 @@ export async function requireHeld(
       ? `Insufficient ${token}: ${format(needed)} needed`
       : `Insufficient ETH for the network fee, at most ${formatFee(roundUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
   const hint = await describeOtherWallet(ctx, payer, token, needed).catch(() => "");
-  const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing: send it to ${payer.address} on Base${hint}`;
-  throw new NotKnownYet("invalid_request", message);
+  const gasUsdc = fee === undefined ? null : await findGasOffer(payer, missing).catch(() => null);
+  const way = gasUsdc === null ? hint : `${GAS_WAY}${hint}`;
+  const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing: send it to ${payer.address} on Base${way}`;
+  throw new NotKnownYet("invalid_request", message, gasUsdc === null ? {} : { body: { gasUsdc } });
 }
 
 /** " The user's basic wallet holds 3 USDC: …" if that balance would be enough; otherwise "". */
@@ -176,15 +186,9 @@ async function describeOtherWallet(
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
     if (wallet === null || wallet.walletId === walletId) continue;
-    const { address, decimals } = WALLET_TOKENS[token];
-    const held = await readAccount(
-      requireStoredAddress(wallet.address),
-      address === null ? [] : [address],
-      [],
-    );
-    const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
+    const balance = await readBalance(wallet.address, token);
     if (balance >= needed)
-      return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
+      return `. The user's ${kind} wallet ${wallet.address} holds ${formatTokenAmount(balance.toString(), token)}: a send with from: "${kind}" spends it`;
   }
   return "";
 }

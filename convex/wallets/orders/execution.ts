@@ -3,6 +3,7 @@ import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { getErrorData, getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { defined } from "../../lib/objects";
 import { deadlines } from "../../platform/outside/deadlines";
 import { withUsage } from "../../platform/outside/calls";
 import { createPauses, SECOND, sleep, raceDeadline } from "../../lib/time";
@@ -15,6 +16,7 @@ import {
 } from "../../providers/chain/transactions";
 import { requireHex, requireStoredAddress } from "../model";
 import { WALLET_TOKENS } from "../tokens";
+import { checkExchange } from "./gas";
 import { isEnded, type Order } from "./model";
 import { isWithdrawalDue, signFurther, signNext } from "./signer";
 import type { OrderStep } from "./steps";
@@ -132,6 +134,7 @@ async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
  */
 export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   const { nonce, tries } = row;
+  if (row.exchange !== undefined) return checkExchange(ctx, row, progress);
   if (row.state !== "signed" && !isEnded(row)) return row;
   const currentTries = tries.filter((one) => one.nonce === nonce);
   const last = currentTries.at(-1);
@@ -142,9 +145,10 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
     currentTries.map(({ hash }) => requireHex(hash)),
   );
   if (status.kind === "mined") {
-    const { hash, succeeded } = status;
+    const { hash, succeeded, block, fee } = status;
     const bought = succeeded ? await readBoughtAmount(row, status) : undefined;
-    return advance(ctx, row, { kind: "mined", hash, succeeded, ...(bought === undefined ? {} : { bought }) });
+    const facts = defined({ bought, paid: fee?.toString() });
+    return advance(ctx, row, { kind: "mined", hash, succeeded, block: block.number, ...facts });
   }
   if (status.kind === "used") return advance(ctx, row, { kind: "astray", mined: status.mined });
   if (status.kind === "missing")

@@ -10,6 +10,7 @@ import {
   IDEMPOTENCY_KEY,
   REPLAYED,
   idempotencyKey,
+  optionalUnlessBlank,
   userId,
 } from "../../platform/http/input";
 import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../../platform/http/endpoint";
@@ -19,16 +20,18 @@ import { SECOND } from "../../lib/time";
 import {
   acceptUnpriced,
   addressInput,
-  amount,
   asksAsTool,
   dryRun,
+  optionalAmount,
+  readSize,
+  size,
   slippageBps,
   swapToken,
   TOOL_CALL,
   walletChoice,
   buildWarning,
 } from "../inputs";
-import { EXPLORER, getOutgoing, type WalletKind } from "../model";
+import { EXPLORER, isUserRequest, getOutgoing, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
 import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
 
@@ -37,14 +40,13 @@ import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "
 /** These modules load viem, so the first request that needs them imports them. */
 const loadExecution = () => import("./execution");
 const loadRehearsal = () => import("./rehearsal");
-const loadHoldings = () => import("../holdings");
 
 type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
 type PayingWalletChoice = FunctionReturnType<typeof internal.wallets.orders.placing.getPayingWallet>;
 
 /**
  * The one handler of a send, a swap, a rehearsal and a repeat: returns the order's terms and status.
- * @param order The order's own fields in each of its answers.
+ * @param describe The order's own fields in each of its answers, by its exact amounts.
  * @throws AppError as `placing.getPayingWallet` and `placing.placeOrder`, `upstream`, and the failure of an order that
  * ended without a signature
  */
@@ -52,7 +54,7 @@ async function answer<Fields extends object>(
   ctx: ActionCtx,
   placed: Placed,
   isRehearsal: boolean,
-  order: Fields,
+  describe: (request: UserRequest) => Fields,
 ) {
   const startedAt = performance.now();
   const { userId, kind, request, call } = placed;
@@ -60,12 +62,10 @@ async function answer<Fields extends object>(
   if (isRehearsal) {
     const { rehearse } = await loadRehearsal();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
-    const { slip, ...rehearsal } = await holdSlot(ctx, caller, work);
+    const { slip, request: resolved, ...rehearsal } = await holdSlot(ctx, caller, work);
     const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
-    return new Reply(
-      { ...toRehearsalView(request, { ...rehearsal, refusal }), ...order, ...buildWarning(call, slip) },
-      {},
-    );
+    const view = toRehearsalView(resolved, { ...rehearsal, refusal });
+    return new Reply({ ...view, ...describe(resolved), ...buildWarning(call, slip) }, {});
   }
   const isTool = asksAsTool(call);
   const orderArgs = { ...buildOrder(placed), kind, isTool, now: Date.now() };
@@ -87,8 +87,14 @@ async function answer<Fields extends object>(
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
-  const warnedOrder = { ...describeOrder(row, isRepeat), ...note, ...order, ...buildWarning(call, slip) };
-  return new Reply(warnedOrder, headers, row.txHash === undefined ? 202 : 200);
+  const exact = isUserRequest(row.request) ? row.request : request;
+  const order = {
+    ...describeOrder(row, isRepeat),
+    ...note,
+    ...describe(exact),
+    ...buildWarning(call, slip),
+  };
+  return new Reply(order, headers, row.txHash === undefined ? 202 : 200);
 }
 
 /** The order as mutations take it. */
@@ -116,15 +122,19 @@ async function open(
   { walletId, address, isAsked }: PayingWalletChoice,
   isTool: boolean,
 ) {
-  const { userId, request, call } = placed;
-  const { estimateForApproval } = await loadRehearsal();
-  const { computeSlip, estimateValues } = await loadHoldings();
+  const { userId, call } = placed;
+  const [{ estimateForApproval }, { resolveAmount }, { computeSlip, estimateValues }] = await Promise.all([
+    loadRehearsal(),
+    import("./amounts"),
+    import("../holdings"),
+  ]);
+  const request = await resolveAmount(ctx, address, placed.request);
   const values = isAsked
     ? await estimateForApproval(ctx, { userId, walletId, address }, request)
     : await estimateValues(getOutgoing(request));
-  const slip = await computeSlip(address, getOutgoing(request), values.value);
+  const slip = await computeSlip(address, request, values.value);
   if (slip !== null && isTool) throw slipFailure(slip);
-  const paid = { ...buildOrder(placed), isTool, walletId, address: call.caller.address };
+  const paid = { ...buildOrder({ ...placed, request }), isTool, walletId, address: call.caller.address };
   const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });
   return { ...opened, slip };
 }
@@ -145,6 +155,7 @@ const ordering = {
       "The request or the state of the wallet does not allow it; the message says what.",
     ),
     forbidden: buildEndedFailure("The owner of this userId has not allowed this, or it is above a cap."),
+    overloaded: buildEndedFailure("The service has no ETH to give just now, or too many callers wait."),
     paused: buildEndedFailure(
       "The operator has paused sends and swaps, or the owner has frozen the account.",
     ),
@@ -179,7 +190,8 @@ const send: MountedEndpoint = defineEndpoint({
     userId,
     toAddress: addressInput,
     token: swapToken,
-    amount,
+    amount: optionalAmount,
+    size,
     from: walletChoice,
     dryRun,
     idempotencyKey,
@@ -190,9 +202,10 @@ const send: MountedEndpoint = defineEndpoint({
     toAddress: z.string(),
     amount: z.string().describe("In the token's smallest unit"),
   }),
-  handler: async (ctx, { userId, toAddress, token, amount, from, dryRun }, call) => {
-    const request = { kind: "send" as const, token, toAddress, amount };
-    return answer(ctx, { userId, kind: from, request, call }, dryRun, { token, toAddress, amount });
+  handler: async (ctx, { userId, toAddress, token, from, dryRun, ...given }, call) => {
+    const request = { kind: "send" as const, token, toAddress, ...readSize(given, token) };
+    const placed = { userId, kind: from, request, call };
+    return answer(ctx, placed, dryRun, ({ amount }) => ({ token, toAddress, amount }));
   },
 });
 
@@ -219,7 +232,8 @@ const swap: MountedEndpoint = defineEndpoint({
       userId,
       fromToken: swapToken,
       toToken: swapToken,
-      amount,
+      amount: optionalAmount,
+      size,
       slippageBps,
       acceptUnpriced,
       dryRun,
@@ -244,12 +258,50 @@ const swap: MountedEndpoint = defineEndpoint({
     priceChecked: z.boolean().optional().describe("Whether the quote was checked against price feeds"),
     approvalTxHash: z.string().optional().describe("The approval before the swap, if one was needed"),
   }),
-  handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
-    const { fromToken, toToken, amount: sellAmount } = swap;
-    const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
+  handler: async (
+    ctx,
+    { userId, fromToken, toToken, slippageBps, acceptUnpriced, dryRun, ...given },
+    call,
+  ) => {
+    const terms = { fromToken, toToken, slippageBps, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
+    const request = { kind: "swap" as const, ...terms, ...readSize(given, fromToken) };
     const placed = { userId, kind: "custody" as const, request, call };
-    return answer(ctx, placed, dryRun, { fromToken, toToken, sellAmount });
+    return answer(ctx, placed, dryRun, ({ amount }) => ({ fromToken, toToken, sellAmount: amount }));
   },
 });
 
-export const orderEndpoints: MountedEndpoint[] = [send, swap];
+const usdc = optionalUnlessBlank(
+  z
+    .string("must be a string")
+    .trim()
+    .regex(/^(?:[1-4]\d{6}|5000000)$/, "must be digits from 1000000 to 5000000, in USDC's smallest unit"),
+).describe("USDC to pay, in its smallest unit, 1000000 to 5000000; what suffices for a swap when left out.");
+
+const gas: MountedEndpoint = defineEndpoint({
+  ...ordering,
+  path: "/mcp/defi/gas",
+  summary: "Gets ETH for network fees with the custody wallet's USDC, for a wallet that holds no ETH.",
+  needs: ["WALLET_ENCRYPTION_KEY", "X402_RELAYER_PRIVATE_KEY"],
+  description:
+    "One transaction of the service takes the USDC and gives ETH of its worth, less 2 % and the network fee of the exchange, or does neither. At most three times in 24 hours.",
+  example: {
+    input: { userId: EXAMPLE_USER, usdc: "2000000" },
+    output: { ...DONE, paidUsdc: "2000000", gotEth: "540000000000000" },
+  },
+  input: z.strictObject({ userId, usdc, idempotencyKey }),
+  returns: z.object({
+    ...orderFields,
+    paidUsdc: z.string().describe("In USDC's smallest unit"),
+    gotEth: z.string().describe("In wei"),
+  }),
+  handler: async (ctx, { userId, usdc: size = "enough" }, call) => {
+    const request = { kind: "gas" as const, amount: "0", ether: "0", cost: "0", size };
+    const placed = { userId, kind: "custody" as const, request, call };
+    return answer(ctx, placed, false, (paid) => ({
+      paidUsdc: paid.amount,
+      gotEth: paid.kind === "gas" ? paid.ether : "0",
+    }));
+  },
+});
+
+export const orderEndpoints: MountedEndpoint[] = [send, swap, gas];

@@ -3,7 +3,7 @@ import type { QueryCtx } from "../../_generated/server";
 import { findAccount, getDailyLimit } from "../../identity/model";
 import { findRecipient } from "../../identity/model";
 import { getSetting } from "../../lib/env";
-import { AppError } from "../../lib/errors";
+import { AppError, limitExceeded } from "../../lib/errors";
 import { BPS, formatUnits, toMicroUsd } from "../../lib/money/amounts";
 import { isGuessableId } from "../../platform/records";
 import { sha256Hex } from "../../lib/crypto";
@@ -45,9 +45,9 @@ export type Recipient =
 type LimitCheck = {
   /** The reason of refusal; `null` if the order is allowed. */
   refusal: AppError | null;
-  /** The amount that the order counts, and the remaining allowance of its narrowest cap before it. */
+  /** The amount that the order counts, and its narrowest cap: what it allows a day, and what is left of it before. */
   counted: bigint;
-  left: bigint;
+  narrowest: { most: bigint; left: bigint };
   /** Whether the chat's cap counts it: a send to a recipient off the list, or a swap that may lose. */
   isLoose: boolean;
   /** `null` for a swap. */
@@ -60,10 +60,15 @@ type LimitCheck = {
  */
 const CHAT_DAILY = 100_000_000n;
 
+/** Gas orders of an account in 24 hours. */
+const MOST_GAS_ORDERS = 3;
+
 /** Ceiling of the rows in a sum; above any plausible number of orders a day. */
 const MOST_ORDERS = 500;
 
 const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
+/** The refusal of a send that needs its recipient on the owner's list. */
+export const NEEDS_LISTING = "This send needs a recipient on the owner's list, and this one is not";
 const UNPRICED = "No live price is known for this transfer, and its value is limited";
 
 /** The key under which a credential's orders are summed. */
@@ -78,14 +83,15 @@ export async function checkLimits(ctx: QueryCtx, order: Ordering, now: number): 
   const countsAgainstChatCap = recipient === null || recipient.kind === "unlisted";
   const amount = countAmount(order, recipient);
   const limits = await listCaps(ctx, order, countsAgainstChatCap, now);
-  const left = limits.map(getRemaining).reduce((a, b) => (a < b ? a : b));
+  const caps = limits.map((limit) => ({ most: limit.most, left: getRemaining(limit) }));
+  const narrowest = caps.reduce((a, b) => (a.left < b.left ? a : b));
   const passed = limits.filter(({ most, orders }) => sumOrders(orders) + amount > most);
   const refusals = passed.map((limit) => limitError(limit, order, amount, now));
   // Prefer the refusal that waiting cannot cure, then the one with the longest wait.
   const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
   const [worst] = refusals.toSorted((a, b) => waits(b) - waits(a));
-  const refusal = findRefusal(order, recipient) ?? worst ?? null;
-  return { refusal, counted: amount, left, isLoose: countsAgainstChatCap, recipient };
+  const refusal = findRefusal(order, recipient) ?? findGasRefusal(order, limits, now) ?? worst ?? null;
+  return { refusal, counted: amount, narrowest, isLoose: countsAgainstChatCap, recipient };
 }
 
 /** The reason to refuse an order whatever its amount; `null` if there is none. */
@@ -94,11 +100,23 @@ function findRefusal(order: Ordering, recipient: Recipient | null): AppError | n
     return new AppError("upstream", UNPRICED);
   if (!needsList(order) || recipient?.kind !== "unlisted") return null;
   const { countsFrom } = recipient;
-  const how =
-    countsFrom === null
-      ? "is not: its owner adds it in the web application"
-      : `counts from ${formatDateTime(countsFrom + MINUTE)}`;
-  return new AppError("forbidden", `This send needs a recipient on the owner's list, and this one ${how}`);
+  if (countsFrom === null)
+    return new AppError("forbidden", `${NEEDS_LISTING}: its owner adds it, and it counts two hours later`);
+  const from = formatDateTime(countsFrom + MINUTE);
+  return new AppError("forbidden", `${NEEDS_LISTING} yet: it counts from ${from}`);
+}
+
+/** The refusal of a gas order beyond the daily number; the first limit has all orders of the account. */
+function findGasRefusal({ request }: Ordering, [all]: readonly Limit[], now: number): AppError | null {
+  if (request.kind !== "gas") return null;
+  const lives = ({ request: { kind }, state }: Doc<"orders">) => kind === "gas" && state !== "failed";
+  const [first, ...others] = all?.orders.filter(lives) ?? [];
+  if (others.length + 1 < MOST_GAS_ORDERS) return null;
+  const againAt = (first?.countedAt ?? now) + DAY + MINUTE;
+  return limitExceeded(
+    `At most ${MOST_GAS_ORDERS} times in 24 hours USDC buys ETH for fees`,
+    Math.max(1, againAt - now),
+  );
 }
 
 function needsList({ by }: Ordering): boolean {
@@ -110,7 +128,7 @@ async function classifyRecipient(
   { userId, request }: Ordering,
   now: number,
 ): Promise<Recipient | null> {
-  if (request.kind === "swap") return null;
+  if (request.kind !== "send") return null;
   const wallet = await findWalletByAddress(ctx, request.toAddress);
   if (wallet?.userId === userId) return { kind: "own", wallet: wallet.kind };
   const countsFrom = (await findRecipient(ctx, userId, request.toAddress))?.countsFrom ?? null;
@@ -182,6 +200,7 @@ export function getAddressKey({ userId, by, address }: Ordering): string | undef
 function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipient | null): bigint {
   const worth = BigInt(value);
   if (request.kind === "send") return recipient?.kind === "own" ? 0n : worth;
+  if (request.kind === "gas") return BigInt(request.cost);
   if (request.acceptUnpriced === true || by === "post") return worth;
   const tolerated = BigInt(request.slippageBps) + BigInt(getSetting("MAX_PRICE_IMPACT_BPS"));
   return (worth * tolerated + BPS - 1n) / BPS;
@@ -194,7 +213,7 @@ function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipien
 function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
   const { most, about, orders } = limit;
   const what =
-    request.kind === "send"
+    request.kind !== "swap"
       ? "This transfer"
       : `This swap, whose terms let it lose ${formatCents(amount)} USD,`;
   const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${formatCents(getRemaining(limit))} USD are left`;

@@ -85,9 +85,15 @@ export async function findEarlierOrder(ctx: QueryCtx, order: Keyed): Promise<Ord
   return row;
 }
 
-/** Whether an order has this wallet and these terms. */
+/** What the size of a request has come to. */
+const RESOLVED = { amount: "", ether: "", cost: "", next: "" };
+
+/** Whether an order has this wallet and these terms. Of sizes the words count, not the amounts that they came to. */
 export function hasTerms(row: Order, { walletId, request }: Pick<Keyed, "walletId" | "request">): boolean {
-  const terms = (one: OrderRequest) => JSON.stringify(Object.entries(one).sort());
+  const terms = (one: OrderRequest) => {
+    const isSized = "size" in one && one.size !== undefined;
+    return JSON.stringify(Object.entries(isSized ? { ...one, ...RESOLVED } : one).sort());
+  };
   return row.walletId === walletId && terms(row.request) === terms(request);
 }
 
@@ -179,11 +185,21 @@ export async function openServiceOrder(
   address: string,
   request: ServiceRequest,
 ): Promise<Id<"orders">> {
+  const { walletId } = await ensureServiceAccount(ctx, role, address);
+  const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
+  return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
+}
+
+/** A service account's row, made if it is missing. @param address Checksummed. */
+export async function ensureServiceAccount(
+  ctx: MutationCtx,
+  role: ServiceRole,
+  address: string,
+): Promise<Doc<"wallets">> {
   const walletId = toServiceWalletId(role, address);
   if ((await findWalletById(ctx, walletId)) === null)
     await ctx.db.insert("wallets", { walletId, userId: NOBODY, kind: role, address });
-  const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
-  return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
+  return requireWallet(ctx, walletId);
 }
 
 /** Reopens a service account's order that ended before a signature. @returns Whether it was reopened. */

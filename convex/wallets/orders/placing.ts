@@ -10,7 +10,15 @@ import { queryByBoth } from "../../platform/records";
 import { MINUTE } from "../../lib/time";
 import { findApprovingLink } from "../../messenger/model";
 import { NO_WALLET, getPauseError, findWallet, type WalletKind } from "../model";
-import { vEstimate, vOrderRow, vPlacing, vUserRequest, vWalletKind, type By } from "../tables";
+import {
+  vEstimate,
+  vOrderRow,
+  vPlacing,
+  vUserRequest,
+  vWalletKind,
+  type By,
+  type UserRequest,
+} from "../tables";
 import { toCredentialKey, checkLimits, type Ordering } from "./limits";
 import { findEarlierOrder, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
 import { askInChat, getStateAt } from "./questions";
@@ -23,6 +31,11 @@ const vAsked = { userId: v.string(), request: vUserRequest, keyHash: v.optional(
 const vTool = { isTool: v.optional(v.boolean()) };
 /** The caller's network address. */
 const vFrom = v.union(v.string(), v.null());
+
+/** What has to be permitted: who may swap may buy gas. */
+function toAction({ kind }: UserRequest): "send" | "swap" {
+  return kind === "gas" ? "swap" : kind;
+}
 
 /** The credential an order counts against. An order that needs approval never opens on the caller's own credential. */
 function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
@@ -113,7 +126,7 @@ export const getPayingWallet = internalQuery({
   }),
   handler: async (ctx, { kind, keyHash, isTool, now, ...given }) => {
     const { userId, request } = given;
-    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const decision = await authorize(ctx, userId, toAction(request), now, keyHash);
     const isAsked = (await findRequiredApprover(ctx, decision, userId, now)) !== null;
     const { walletId, address } = await requirePayingWallet(ctx, userId, kind);
     const earlier = await findRepeatedOrder(
@@ -139,7 +152,7 @@ export const placeOrder = internalMutation({
   handler: async (ctx, { keyHash, isTool, found, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
-    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const decision = await authorize(ctx, userId, toAction(request), now, keyHash);
     const order: NewOrder = { ...given, ...getCredential(decision) };
     const account = await findRequiredApprover(ctx, decision, userId, now);
     const earlier = await findRepeatedOrder(ctx, order, isTool, now);
@@ -184,18 +197,18 @@ export const forecastOrder = internalQuery({
     const { userId, request } = given;
     requireAllowed(await authorize(ctx, userId, "holdings", now, keyHash));
     const row = await findWallet(ctx, userId, kind);
-    const decision = await authorize(ctx, userId, request.kind, now, keyHash);
+    const decision = await authorize(ctx, userId, toAction(request), now, keyHash);
     const needsApproval = await findRequiredApprover(ctx, decision, userId, now).catch(getErrorData);
     const isBarred = needsApproval !== null && "code" in needsApproval;
     const word = decision.kind === "allowed" ? getCredential(decision) : { by: "tap" as const };
-    const { refusal, left } = await checkLimits(ctx, { ...given, ...word }, now);
+    const { refusal, narrowest } = await checkLimits(ctx, { ...given, ...word }, now);
     const { isFrozen } = await getRules(ctx, userId, now);
     const stopped = isFrozen ? new AppError("paused", FROZEN) : getPauseError();
     const missing = row === null ? new AppError("not_found", NO_WALLET) : null;
     const why = getErrorData(stopped) ?? (isBarred ? needsApproval : getErrorData(missing ?? refusal));
     const isAsked = needsApproval !== null && !isBarred;
     const wallet = row && { walletId: row.walletId, address: row.address };
-    return { wallet, refusal: why, isAsked, leftUsd: toUsd(left) };
+    return { wallet, refusal: why, isAsked, leftUsd: toUsd(narrowest.left) };
   },
 });
 

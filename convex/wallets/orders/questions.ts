@@ -1,20 +1,18 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { getRules } from "../../identity/model";
 import { listRecipients } from "../../identity/model";
 import { defineMutation } from "../../platform/changes";
 import { AppError, getErrorData, limitExceeded } from "../../lib/errors";
-import { toUsd } from "../../lib/money/amounts";
-import { formatUsd } from "../../lib/text/numbers";
-import { DAY, formatDateTime, HOUR, MINUTE, NEVER } from "../../lib/time";
-import { findApprovingLink, enqueueCard, findLinkedChat } from "../../messenger/model";
-import type { Button, Paragraph } from "../../messenger/format";
-import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, formatFee, findWallet, formatTokenAmount } from "../model";
-import { vEstimate, vPlacing, type Estimate } from "../tables";
-import { checkLimits, type Recipient } from "./limits";
+import { literals } from "../../lib/literals";
+import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { findApprovingLink, enqueueCard } from "../../messenger/model";
+import { findWallet, isUserRequest } from "../model";
+import { vEstimate, vPlacing, vUserRequest, type Estimate } from "../tables";
+import { buildQuestionCard, EXPIRED, REFUSED, VOID } from "./cards";
+import { checkLimits } from "./limits";
 import {
   requireOrder,
   buildCountedFields,
@@ -26,17 +24,12 @@ import {
 
 /**
  * Orders that wait for their owner's tap (state `asked`). They count from the tap, live ten minutes, and end at any
- * change of the owner's rules. Also the cards about orders: built from decoded terms, they contain no text of the
- * caller's.
+ * change of the owner's rules.
  */
 const ASKED_MS = 10 * MINUTE;
 
 /** Ceiling of questions per day for callers with the id alone: anybody who knows the id could ask without end. */
 const MOST_A_DAY = 10;
-
-const REFUSED = "The owner has refused this";
-const EXPIRED = "The owner has not answered within 10 minutes";
-const VOID = "The owner's rules have changed since it was asked";
 
 /** Why a question has ended by itself at `now`; `null` while the owner may still answer it. */
 async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
@@ -76,7 +69,8 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   const byIdAlone = order.by === "id";
   if (byIdAlone) await requireQuestionAllowance(ctx, userId, now);
   const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
-  const { refusal, left, recipient } = await checkLimits(ctx, { ...order, by, address: null }, now);
+  const checked = await checkLimits(ctx, { ...order, by, address: null }, now);
+  const { refusal, counted, narrowest, recipient } = checked;
   if (refusal !== null) throw refusal;
   const questionFields = {
     by,
@@ -89,9 +83,7 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
     await ctx.db.insert("orders", { ...(await buildOrderFields(ctx, order)), ...questionFields }),
   );
   const lookAlike = request.kind === "send" ? await findLookAlike(ctx, userId, request.toAddress) : null;
-  const asker = by === "chat" ? "You" : "Somebody who knows your account id";
-  const paragraphs = buildQuestionCard(row, { found, recipient, lookAlike, left, asker });
-  const buttons = buildQuestionButtons(row._id);
+  const { paragraphs, buttons } = buildQuestionCard(row, { found, recipient, lookAlike, counted, narrowest });
   const to = { userId, chatId: messengerId, bot: "default" as const };
   await enqueueCard(ctx, { ...to, kind: "approval", paragraphs, buttons });
   return row;
@@ -163,8 +155,7 @@ export async function answerQuestion(
 /** The fields of an approved order: it begins, unless the current limits end it. */
 async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
   const { userId, request, by, value } = row;
-  if (request.kind !== "send" && request.kind !== "swap")
-    throw new AppError("internal", "Nobody is asked about this");
+  if (!isUserRequest(request)) throw new AppError("internal", "Nobody is asked about this");
   try {
     const limitFields = await buildCountedFields(ctx, { userId, request, by, value, address: null }, now);
     // The caller may be gone, so the execution is scheduled.
@@ -178,11 +169,28 @@ async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: O
   }
 }
 
+/** The credential of an order that is put to its owner: their own word in the chat, or a tap for somebody else's. */
+const vChatCredential = literals("chat", "tap");
+
+/** An order that this account was asked about and that has not been signed, to be asked about again; otherwise `null`. */
+export const findEarlierQuestion = internalQuery({
+  args: { which: v.string(), messengerId: v.string(), now: v.number() },
+  returns: v.union(v.object({ request: vUserRequest, by: vChatCredential }), v.null()),
+  handler: async (ctx, { which, messengerId, now }) => {
+    const id = ctx.db.normalizeId("orders", which);
+    const row = id === null ? null : await ctx.db.get("orders", id);
+    if (row?.question?.messengerId !== messengerId || row.tries.length > 0) return null;
+    const { request, by } = row;
+    if ((await getStateAt(ctx, row, now)).state !== "failed") return null;
+    return isUserRequest(request) ? { request, by: by === "chat" ? by : ("tap" as const) } : null;
+  },
+});
+
 /** Puts an order from the owner's own chat to them, once per key: it waits for the tap like other callers' orders. */
 export const proposeOrder = defineMutation(
-  { ...vPlacing, messengerId: v.string(), found: vEstimate },
+  { ...vPlacing, messengerId: v.string(), by: vChatCredential, found: vEstimate },
   async (ctx, { messengerId, ...given }) => {
-    const order = { ...given, by: "chat" as const, address: null };
+    const order = { ...given, address: null };
     if ((await findEarlierOrder(ctx, order)) !== null) return;
     const account = await findApprovingLink(ctx, given.userId, Date.now());
     if (account?.messengerId !== messengerId)
@@ -191,118 +199,19 @@ export const proposeOrder = defineMutation(
   },
 );
 
-/** Sends the owner's linked account the outcome of an order: its caller may never look again. */
-export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  const row = await requireOrder(ctx, orderId);
-  const { userId, keyId, question } = row;
-  const chatId = await findLinkedChat(ctx, userId);
-  if (chatId === null) return;
-  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
-  // An order approved by tap is no surprise to the chat, so it needs no freeze button.
-  const buttons = question === undefined ? FREEZE : undefined;
-  const paragraphs = buildOutcomeCard(row, key?.name);
-  await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
-});
-
-/** @param facts Known only when the question is asked; `recipient` is `null` for a swap, `left` in micro-USD. */
-function buildQuestionCard(
-  row: Order,
-  facts: {
-    found: Estimate;
-    recipient: Recipient | null;
-    lookAlike: string | null;
-    left: bigint;
-    asker: string;
+/** Keeps an order of the owner's own chat that was refused, so that it can be asked about again. @returns Its id. */
+export const storeRefused = internalMutation({
+  args: { ...vPlacing, messengerId: v.string(), error: v.string() },
+  returns: v.id("orders"),
+  handler: async (ctx, { messengerId, error, ...given }) => {
+    const order = { ...given, by: "chat" as const, address: null };
+    const earlier = await findEarlierOrder(ctx, order);
+    if (earlier !== null) return earlier._id;
+    return ctx.db.insert("orders", {
+      ...(await buildOrderFields(ctx, order)),
+      ...buildEndFields(error, Date.now()),
+      by: order.by,
+      question: { messengerId, byId: false },
+    });
   },
-): Paragraph[] {
-  const { found, recipient, lookAlike, left, asker } = facts;
-  const { request, value, nextCheckAt } = row;
-  const ends = [
-    `From your wallet ${row.address}`,
-    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
-    ...(recipient === null ? [] : [describeRecipient(recipient, lookAlike)]),
-  ];
-  const lines = [
-    value === undefined
-      ? "⚠️ There is no live price for it: no limit counts what it moves"
-      : `Worth ${formatUsd(toUsd(BigInt(value)))} USD`,
-    ...(found.costBps === null
-      ? []
-      : [`By the price feeds it costs at most ${(Math.max(0, found.costBps) / 100).toFixed(2)} %`]),
-    `Network fees: at most ${formatFee(BigInt(found.feesInAll), BigInt(row.etherPrice))}`,
-    `Left for today: ${formatUsd(toUsd(left))} USD`,
-  ];
-  return [
-    [{ bold: "🔐 Your approval is asked for" }, `\n${describeRequest(row)}`],
-    [ends.join("\n")],
-    [lines.join("\n")],
-    [`${asker} asked for this. Nothing moves without your tap, until ${formatDateTime(nextCheckAt)}.`],
-  ];
-}
-
-function buildQuestionButtons(id: string): Button[][] {
-  return [
-    [
-      { text: "✅ Approve", command: `approve ${id}` },
-      { text: "✖ Refuse", command: `refuse ${id}` },
-    ],
-    [{ text: "🧊 Freeze", command: "freeze" }],
-  ];
-}
-
-/** An order in one line, without its recipient. */
-function describeRequest({ request, minBuyAmount }: Pick<Order, "request" | "minBuyAmount">): string {
-  if (request.kind === "send") return `Send ${formatTokenAmount(request.amount, request.token)}`;
-  if (request.kind !== "swap") return request.kind;
-  const { amount, fromToken, toToken } = request;
-  const bound =
-    minBuyAmount === undefined ? "" : `, for at least ${formatTokenAmount(minBuyAmount, toToken)}`;
-  return `Swap ${formatTokenAmount(amount, fromToken)} to ${toToken}${bound}`;
-}
-
-/** The card's line about a recipient: nothing in it can be influenced by outsiders. */
-function describeRecipient(recipient: Recipient, lookAlike: string | null): string {
-  if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
-  if (recipient.kind === "listed") return `On your list since ${formatDateTime(recipient.since)}`;
-  if (lookAlike !== null) return `⚠️ New, and made to look like ${lookAlike}`;
-  return recipient.countsFrom === null
-    ? "⚠️ New: it is not on your list"
-    : `⚠️ New: on your list it counts from ${formatDateTime(recipient.countsFrom)}`;
-}
-
-/** The card that replaces an answered question. */
-export function buildDecidedCard(row: Order): Paragraph[] {
-  const { state, txHash, error } = row;
-  if (state !== "failed" || txHash !== undefined) return [[{ bold: "✅ Approved" }], [describeRequest(row)]];
-  const why = error === undefined ? [] : [[error]];
-  return [[{ bold: "✖ Nothing was moved" }], [describeRequest(row)], ...why];
-}
-
-/** The card of an order's outcome. @param key The name of the ordering API key. */
-function buildOutcomeCard(row: Order, key: string | undefined): Paragraph[] {
-  const { request, bought, txHash, address, question, error } = row;
-  const arrived =
-    request.kind === "swap" && bought !== undefined
-      ? [`Arrived: ${formatTokenAmount(bought, request.toToken)}`]
-      : [];
-  const lines = [
-    describeRequest({ request }),
-    `From ${address}`,
-    ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
-    ...(error === undefined ? arrived : [error]),
-    ...(question === undefined
-      ? [`Ordered ${describeOrigin(row, key)}. If that was not you, freeze your account.`]
-      : []),
-  ];
-  const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
-  return [
-    [{ bold: error === undefined ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
-    ...(txHash === undefined ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
-  ];
-}
-
-/** The origin of an order without approval, in words for its owner. */
-function describeOrigin({ by, keyId }: Order, key: string | undefined): string {
-  if (by === "post") return "by a post of yours";
-  return keyId === undefined ? "with your token" : `with your key ${key ?? "that is gone"}`;
-}
+});

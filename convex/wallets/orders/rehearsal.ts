@@ -1,7 +1,9 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { getErrorData } from "../../lib/errors";
+import { BPS } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
+import { defined } from "../../lib/objects";
 import type { Caller } from "../../platform/limits/callers";
 import { withUsage } from "../../platform/outside/calls";
 import { computeGasPrice, readMarket } from "../../providers/chain/preparation";
@@ -12,6 +14,7 @@ import type { Estimate, UserRequest } from "../tables";
 import { computeGasLimit, L1_FEE_MARGIN, buildTransfer, USUAL_SEND_GAS, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 import type { Forecast } from "./placing";
+import { resolveAmount } from "./amounts";
 import { listCalls } from "./signer";
 import { quoteSwap, type Offer } from "./swaps";
 
@@ -21,6 +24,8 @@ import { quoteSwap, type Offer } from "./swaps";
 type Quote = { usualFee: bigint; feesInAll: bigint; usualCostBps: number | null; terms?: Order["terms"] };
 
 export type Rehearsal = Pick<Forecast, "refusal" | "isAsked" | "leftUsd"> & {
+  /** With its exact amount. */
+  request: UserRequest;
   /**
    * Value of the sent or sold amount, and of one ether, in micro-USD; without a live price the first is absent, the
    * second 0.
@@ -43,19 +48,21 @@ export const rehearse = withUsage(
     order: { userId: string; kind: WalletKind; request: UserRequest },
     { address, keyHash }: Pick<Caller, "address" | "keyHash">,
   ): Promise<Rehearsal> => {
-    const { userId, request } = order;
+    const { userId } = order;
+    const forecastFor = (request: UserRequest, value: { value?: string }): Promise<Forecast> =>
+      ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
+        ...{ ...order, request, ...value, address, now: Date.now() },
+        ...(keyHash === undefined ? {} : { keyHash }),
+      });
+    // A part of a balance is only read for callers that may see it.
+    const sized = order.request.size === undefined ? null : await forecastFor(order.request, {});
+    const request = await resolveAmount(ctx, sized?.wallet?.address ?? NO_TAKER, order.request);
     const { etherPrice, ...value } = await estimateValues(getOutgoing(request));
-    const forecast: Forecast = await ctx.runQuery(internal.wallets.orders.placing.forecastOrder, {
-      ...order,
-      ...value,
-      address,
-      now: Date.now(),
-      ...(keyHash === undefined ? {} : { keyHash }),
-    });
+    const forecast = await forecastFor(request, value);
     const { wallet, ...limits } = forecast;
     const taker = wallet?.address ?? NO_TAKER;
-    const slip = await computeSlip(taker, getOutgoing(request), value.value);
-    const facts = { ...limits, ...value, etherPrice, slip };
+    const slip = await computeSlip(taker, request, value.value);
+    const facts = { ...limits, ...value, request, etherPrice, slip };
     if (wallet === null) return { ...facts, quote: await quoteQuietly(request, taker) };
     try {
       await requireKey(ctx, wallet.walletId);
@@ -72,6 +79,7 @@ export const rehearse = withUsage(
 
 /** A quote without a paying wallet; `null` if there is none: the refusal itself is reported elsewhere. */
 async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote | null> {
+  if (request.kind === "gas") return null;
   try {
     const address = requireStoredAddress(taker);
     const { data, gas, ...offer } =
@@ -100,8 +108,8 @@ async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserR
   const maxCost = fees.reduce((a, b) => (a > b ? a : b), 0n) * margin;
   const mostFee = maxCost < MOST_FEE ? maxCost : MOST_FEE;
   const feesInAll = mostFee * BigInt(fees.length);
-  const { costBps = null, usualCostBps = null, terms } = offer ?? {};
-  return { mostFee, feesInAll, usualFee, costBps, usualCostBps, ...(terms === undefined ? {} : { terms }) };
+  const { usualCostBps = null, terms } = offer ?? {};
+  return { mostFee, feesInAll, usualFee, usualCostBps, ...(terms === undefined ? {} : { terms }) };
 }
 
 /**
@@ -111,17 +119,22 @@ async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserR
 export const estimateForApproval = withUsage(
   async (ctx: ActionCtx, payer: Omit<PayingWallet, "etherPrice">, request: UserRequest) => {
     const values = await estimateValues(getOutgoing(request));
-    const { mostFee, feesInAll, costBps, terms } = await rehearseOrder(
+    const { mostFee, feesInAll, usualFee, usualCostBps, terms } = await rehearseOrder(
       ctx,
       { ...payer, ...values },
       request,
       2n,
     );
+    const worth =
+      values.value === undefined || usualCostBps === null
+        ? undefined
+        : (BigInt(values.value) * (BPS - BigInt(usualCostBps))) / BPS;
     const found: Estimate = {
       mostFee: mostFee.toString(),
       feesInAll: feesInAll.toString(),
-      costBps,
-      ...(terms === undefined ? {} : { minBuyAmount: terms.minBuyAmount }),
+      usualFee: usualFee.toString(),
+      ...defined({ boughtValue: worth?.toString() }),
+      ...(terms === undefined ? {} : { minBuyAmount: terms.minBuyAmount, buyAmount: terms.buyAmount }),
     };
     return { ...values, found };
   },

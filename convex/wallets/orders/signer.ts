@@ -20,6 +20,7 @@ import {
   requireAffordable,
   GAS_OF_NOTHING,
   isSame,
+  isServiceRequest,
   L1_FEE_MARGIN,
   createEmptyTransaction,
   buildServiceCall,
@@ -28,6 +29,7 @@ import {
   type Next,
   type PayingWallet,
 } from "./calls";
+import { authorizeExchange } from "./gas";
 import type { Order } from "./model";
 import type { SigningTurn } from "./steps";
 import {
@@ -69,9 +71,10 @@ export async function* listCalls(
     yield await requireAffordable(ctx, payer, buildTransfer(request), { kind: "send", spent });
   }
   if (request.kind === "swap") yield* listSwapCalls(ctx, payer, request, permit);
-  if (request.kind === "settlement" || request.kind === "anchor") {
+  if (isServiceRequest(request)) {
     const call = buildServiceCall(request, requireStoredAddress(payer.address));
-    yield await requireAffordable(ctx, payer, call, { kind: "service" });
+    const spent = { token: "ETH" as const, amount: call.value };
+    yield await requireAffordable(ctx, payer, call, { kind: "service", spent });
   }
 }
 
@@ -92,8 +95,7 @@ export function mayBeSigned(
     isSame(call, createEmptyTransaction(owner)) ||
     (request.kind === "send" && isSame(call, buildTransfer(request))) ||
     (request.kind === "swap" && isSwapCall(call, request, order, least)) ||
-    ((request.kind === "settlement" || request.kind === "anchor") &&
-      isSame(call, buildServiceCall(request, owner)));
+    (isServiceRequest(request) && isSame(call, buildServiceCall(request, owner)));
   if (!isOrdered) throw new AppError("internal", OTHER);
 }
 
@@ -105,6 +107,10 @@ export function mayBeSigned(
  */
 export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
+  if (row.request.kind === "gas")
+    return authorizeExchange(ctx, row, row.request, (data) =>
+      signTypedData(ctx, { order: row, isEmpty: false }, data),
+    );
   // Each call is checked anew.
   const readNextCall = async () => {
     try {

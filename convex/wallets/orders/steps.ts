@@ -1,14 +1,12 @@
-import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { defineMutation } from "../../platform/changes";
 import { AppError, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { defined } from "../../lib/objects";
 import { NOBODY, queryByBoth, queryDue } from "../../platform/records";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
-import { emitToOwner } from "../../messenger/webhooks/events";
 import {
   requireWallet,
   NO_ACCOUNT,
@@ -27,6 +25,7 @@ import {
   listSignedOrders,
   type Order,
 } from "./model";
+import { buildFailure, finalizeOrder, type Outcome } from "./ending";
 import { expire, getStateAt } from "./questions";
 
 /**
@@ -115,7 +114,7 @@ export const listBytesFrom = internalQuery({
 export const storeSigned = internalMutation({
   args: {
     ...vOrderId,
-    signed: vSignedTry.omit("at"),
+    signed: vSignedTry.pick("nonce", "kind", "raw", "hash"),
     fee: v.string(),
     terms: v.optional(vSwapTerms),
     before: v.optional(v.string()),
@@ -131,6 +130,7 @@ export const storeSigned = internalMutation({
     const refusal = signed.kind === "empty" ? null : await findSigningRefusal(ctx, row, Date.now());
     if (refusal !== null) throw refusal;
     if (isFirst) {
+      if ((await findBlockingOrder(ctx, row)) !== null) return false;
       const { _id, nextNonce = 0 } = await requireWallet(ctx, row.walletId);
       if (signed.nonce < nextNonce) return false;
       await ctx.db.patch("wallets", _id, { nextNonce: signed.nonce + 1 });
@@ -157,6 +157,9 @@ const vOrderStep = v.union(
     hash: v.string(),
     succeeded: v.boolean(),
     bought: v.optional(v.string()),
+    /** As in `vSignedTry`. */
+    block: v.number(),
+    paid: v.optional(v.string()),
   }),
   /**
    * A nonce conflict: the account's transaction count, some blocks back, is past the order's nonce without one of its
@@ -208,19 +211,21 @@ async function dropOrder(
 async function storeMined(
   ctx: MutationCtx,
   row: Order,
-  { hash, succeeded, bought }: { hash: string; succeeded: boolean; bought?: string | undefined },
+  { hash, succeeded, bought, block, paid }: Omit<Extract<OrderStep, { kind: "mined" }>, "kind">,
 ): Promise<void> {
   const kind = row.tries.find((one) => one.hash === hash)?.kind;
   if (kind === undefined || row.state === "asked" || row.state === "prepared") return;
   const now = Date.now();
   const isApproval = kind === "approve";
+  const tries = row.tries.map((one) => (one.hash === hash ? { ...one, block, ...defined({ paid }) } : one));
+  const mined = { tries, usedSince: undefined };
   const hashFields = isApproval
-    ? { approvalTxHash: hash, txHash: undefined, usedSince: undefined }
-    : { txHash: hash, usedSince: undefined };
+    ? { ...mined, approvalTxHash: hash, txHash: undefined }
+    : { ...mined, txHash: hash };
   const outcome = toOutcome(row, kind, succeeded, bought);
   if (isEnded(row)) {
     if (isApproval || (row.state === outcome.state && row.txHash === hash))
-      return ctx.db.patch("orders", row._id, { nextCheckAt: NEVER });
+      return ctx.db.patch("orders", row._id, { tries, nextCheckAt: NEVER });
     log.warn("wallets.end corrected", { orderId: row._id, to: outcome.state });
   } else if (isApproval && succeeded)
     return ctx.db.patch("orders", row._id, {
@@ -229,14 +234,6 @@ async function storeMined(
       nextCheckAt: now + PREPARED_FOR_MS,
     });
   await finalizeOrder(ctx, row, outcome, { ...hashFields, nextCheckAt: now + LOOK_BACK_MS });
-}
-
-type Outcome = Pick<Order, "state"> & {
-  [Field in "error" | "errorCode" | "bought"]?: Order[Field] | undefined;
-};
-
-function buildFailure(error: string): Outcome {
-  return { state: "failed", error, errorCode: "upstream" };
 }
 
 /** The outcome of an order by its mined transaction. */
@@ -289,35 +286,6 @@ async function hasMiscounted(ctx: MutationCtx, row: Order, mined: number): Promi
       ? queryByBoth(rows, "walletId", walletId, "nonce", mined)
       : queryByBoth(rows, "walletId", walletId, "state", "confirmed");
   return userId === NOBODY && (await own.first()) === null;
-}
-
-/** `undefined` removes a field. */
-type Changes = { nextCheckAt: number; approvalTxHash?: string } & {
-  [Field in "idempotencyKey" | "txHash" | "usedSince" | "countedAt"]?: Order[Field] | undefined;
-};
-
-/** Stores an order's end with its consequences: its mention, its user's webhooks, the message to its owner. */
-async function finalizeOrder(
-  ctx: MutationCtx,
-  row: Order,
-  outcome: Outcome,
-  further: Changes,
-): Promise<void> {
-  const { state, error, errorCode, bought } = outcome;
-  const { _id: orderId, userId, request, question, by, mentionId, onSettled } = row;
-  await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
-  if (request.kind !== "send" && request.kind !== "swap") return;
-  const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
-  const event = { status: state, error: error ?? null, success: error === undefined };
-  const transaction = { transactionId: orderId, ...request, txHash, ...event, bought };
-  await emitToOwner(ctx, userId, "transaction.ended", transaction);
-  if (mentionId !== undefined && onSettled !== undefined) {
-    const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
-    await ctx.scheduler.runAfter(0, handle, { mentionId });
-  }
-  const hasMoved = (txHash ?? approvalTxHash) !== undefined;
-  if (question !== undefined || (hasMoved && by !== "free"))
-    await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.tellEnd, { orderId });
 }
 
 /** Processes due orders: polls signed ones, ends unanswered and unsigned ones. */

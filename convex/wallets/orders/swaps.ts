@@ -23,11 +23,18 @@ import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import type { Transaction } from "../../providers/chain/preparation";
 import { requestQuote, type SwapQuote } from "../../providers/swap";
 import { deadlines } from "../../platform/outside/deadlines";
-import type { TypedData } from "../custody/signatures";
+import type { TypedData } from "../../providers/chain/usdc";
 import { requireHex, requireStoredAddress } from "../model";
 import type { OrderRequest } from "../tables";
 import { PERMIT2, toSwapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
-import { requireAffordable, isSame, requireHeld, type Next, type PayingWallet } from "./calls";
+import {
+  requireAffordable,
+  isSame,
+  requireHeld,
+  USUAL_SWAP_GAS,
+  type Next,
+  type PayingWallet,
+} from "./calls";
 import type { Order } from "./model";
 
 /** Swaps: their quotes, which are not trusted, and every check of a quote before a signature. */
@@ -52,8 +59,6 @@ export type Offer = {
   approvals: bigint[];
 };
 
-/** The gas that 0x's API states for a swap whose gas it does not know. */
-const USUAL_SWAP_GAS = 300_000n;
 const USUAL_APPROVAL_GAS = 60_000n;
 /** Stands in for the missing signature of a rehearsal, to price the call's data. */
 const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;

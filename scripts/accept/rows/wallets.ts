@@ -145,7 +145,7 @@ export const wallets: Row[] = [
       }
       const error = (await post("/mcp/defi/send", buildSend(user, nobody(), { amount: "0.5" }))).error(400);
       matches("The error", error, /amount/);
-      for (const wrong of [{ fromToken: "DOGE" }, { toToken: "BTC" }, { toToken: "ETH" }])
+      for (const wrong of [{ fromToken: "DOGE" }, { toToken: "SOL" }, { toToken: "ETH" }])
         (await post("/mcp/defi/swap", buildSwap(user, wrong))).error(400);
       for (const wrong of [{ token: "SOL" }, { toAddress: "0x123" }, { toAddress: `0x${"0".repeat(40)}` }])
         (await post("/mcp/defi/send", buildSend(user, nobody(), wrong))).error(400);
@@ -155,6 +155,35 @@ export const wallets: Row[] = [
           (await post("/mcp/defi/swap", buildSwap(user, { slippageBps }))).error(400),
           /slippageBps/,
         );
+    },
+  },
+  {
+    id: "sizes",
+    says: 'beyond the contract: size instead of amount ("25", "$20", "50%", "half", "all"), exactly one of the two; the answer has the exact digits; BTC means CBBTC',
+    needs: ["chain"],
+    check: async (world) => {
+      const { post, user } = world;
+      await createFundedWallet(world, user);
+      const sized = (size: string, rest: object = {}) =>
+        post("/mcp/defi/swap", buildSwap(user, { ...rest, size, amount: undefined, dryRun: true }));
+      const sides = z.object({ toToken: z.string(), sellAmount: z.string() });
+      same("0.01", (await sized("0.01")).as(sides).sellAmount, "10000000000000000");
+      const dollars = (await sized("$20", { fromToken: "USDC", toToken: "BTC" })).as(sides);
+      same("toToken", dollars.toToken, "CBBTC");
+      require(Math.abs(Number(dollars.sellAmount) - 20_000_000) <= 200_000, "$20 is not within 1 %");
+      for (const size of ["1,5", "150%", "ten"])
+        matches("The error", (await sized(size)).error(400), /^size/);
+      matches("Both", (await post("/mcp/defi/swap", buildSwap(user, { size: "1" }))).error(400), /size/);
+    },
+  },
+  {
+    id: "gas",
+    says: "beyond the contract: POST /mcp/defi/gas { userId, usdc? (1000000 to 5000000), idempotencyKey? } gets ETH for fees with USDC; without USDC 400",
+    check: async ({ post, fresh }) => {
+      const userId = fresh();
+      (await post("/mcp/defi/connect", { userId })).as(connected);
+      for (const usdc of ["999999", "5000001", "1.5"])
+        matches("The error", (await post("/mcp/defi/gas", { userId, usdc })).error(400), /usdc/);
     },
   },
   {

@@ -9,6 +9,13 @@ contract Multicall3 {
         bytes callData;
     }
 
+    struct Call3Value {
+        address target;
+        bool allowFailure;
+        uint256 value;
+        bytes callData;
+    }
+
     struct Result {
         bool success;
         bytes returnData;
@@ -21,6 +28,21 @@ contract Multicall3 {
             require(success || calls[i].allowFailure, "Multicall3: call failed");
             returnData[i] = Result(success, data);
         }
+    }
+
+    function aggregate3Value(
+        Call3Value[] calldata calls
+    ) external payable returns (Result[] memory returnData) {
+        returnData = new Result[](calls.length);
+        uint256 total;
+        for (uint256 i; i < calls.length; i++) {
+            Call3Value calldata one = calls[i];
+            total += one.value;
+            (bool success, bytes memory data) = one.target.call{value: one.value}(one.callData);
+            require(success || one.allowFailure, "Multicall3: call failed");
+            returnData[i] = Result(success, data);
+        }
+        require(msg.value == total, "Multicall3: value mismatch");
     }
 
     function getEthBalance(address account) external view returns (uint256) {

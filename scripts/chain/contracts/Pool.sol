@@ -26,8 +26,10 @@ contract Pool {
     address private constant USDC = 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913;
     address private constant USDT = 0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2;
     address private constant DAI = 0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb;
+    address private constant CBBTC = 0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf;
 
     address private constant ETH_USD = 0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70;
+    address private constant BTC_USD = 0x64c911996D3c6aC71f9b455B1E8E7266BcbD848F;
     address private constant USDC_USD = 0x7e860098F58bBFC8648a4311b374B1D669a2bc6B;
     address private constant USDT_USD = 0xf19d560eB8d2ADf07BD6D13ed03e1D11215721F9;
     address private constant DAI_USD = 0x591e79239a7d679378eC8c847e5038150364C78F;
@@ -83,6 +85,7 @@ contract Pool {
         if (token == USDC) return (_answer(USDC_USD), 1e6);
         if (token == USDT) return (_answer(USDT_USD), 1e6);
         if (token == DAI) return (_answer(DAI_USD), 1e18);
+        if (token == CBBTC) return (_answer(BTC_USD), 1e8);
     }
 
     function _answer(address feed) private view returns (uint256) {
