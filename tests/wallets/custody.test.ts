@@ -13,6 +13,7 @@ const PUBLIC_FUNCTIONS = [
   "accounts/actions:challenge",
   "accounts/actions:claimUserId",
   "accounts/actions:linkAddress",
+  "accounts/actions:useLoginCode",
   "accounts/data:erase",
   "accounts/data:page",
   "accounts/keys:addRecipient",
@@ -126,6 +127,8 @@ describe("every function", () => {
       /private|secret|mnemonic|seed|sealedKey|envelope/i.test(value.exportReturns()),
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
+      // The seed of a key that a card shows once: only with the master key it makes one.
+      "../../convex/messenger/outbox.ts advanceCard",
       // Sealed.
       "../../convex/ops/sealedSecrets.ts listSealed",
       "../../convex/ops/sealedSecrets.ts samples",
@@ -142,7 +145,8 @@ describe("every table", () => {
           !/idempotency|^(?:key|claimKey|depositKey)$/i.test(field),
       ),
     );
-    expect(carrying.map(([name]) => name)).toEqual(["walletKeys"]);
+    // Until it is sent, a card that shows a key has a seed, which makes one with the master key alone.
+    expect(carrying.map(([name]) => name)).toEqual(["messages", "walletKeys"]);
   });
 });
 
