@@ -27,13 +27,18 @@ export const vWatched = {
   last: v.optional(v.object({ at: v.number(), USDC: v.string(), ETH: v.string() })),
 };
 
-/** Looks at a wallet from now on; an earlier watch of it ends. */
-export const watch = defineMutation({ userId: v.string(), address: v.string() }, async (ctx, watched) => {
+/**
+ * Looks at a wallet from now on; an earlier watch of it ends.
+ * @param args.isNew Whether the wallet was empty a moment ago: all that the first look finds has arrived.
+ */
+const vWatch = { userId: v.string(), address: v.string(), isNew: v.boolean() };
+export const watch = defineMutation(vWatch, async (ctx, { isNew, ...watched }) => {
   const subject = `arrivals:${watched.userId}`;
   await cancel(ctx, subject);
   const since = Date.now();
   const terms = { subject, until: since + WATCHED_MS };
-  await enqueueWork(ctx, internal.bot.looks.lookAtWallet, { ...watched, since }, terms);
+  const last = isNew ? { last: { at: since, USDC: "0", ETH: "0" } } : {};
+  await enqueueWork(ctx, internal.bot.looks.lookAtWallet, { ...watched, since, ...last }, terms);
 });
 
 /** Tells the chat what is more than before, and plans the next look. */

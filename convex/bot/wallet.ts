@@ -28,8 +28,8 @@ export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Pro
   const account: ChatAccount | null = await ctx.runMutation(ensureAccount, { messengerId, make });
   if (account === null) return needsAccount(ctx, messengerId);
   const { userId, isLogin } = account;
-  const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
-  await ctx.runMutation(internal.bot.arrivals.watch, { userId, address });
+  const { address, existing } = await ensureWallet(ctx, { userId, kind: "custody" });
+  await ctx.runMutation(internal.bot.arrivals.watch, { userId, address, isNew: !existing });
   const handle = await createFunctionHandle(internal.pages.pictures.deposit);
   const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
   return { answer: buildDepositCard(address, isLogin), buttons, picture: { handle, subject: address } };
