@@ -109,6 +109,8 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
   };
   for await (const line of lines) {
     if (line.trim() === "") continue;
+    // A button that has come meanwhile is tapped, not said.
+    show(await answers.fresh());
     console.log(`${bold("you>")} ${line}`);
     await say(line, answers, options);
     const until = performance.now() + ANSWER_WAIT_MS;
