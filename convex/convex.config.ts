@@ -39,6 +39,7 @@ const app = defineApp({
     ANCHOR_PRIVATE_KEY: v.optional(v.string()),
     TRUSTED_PROXY_HOPS: v.optional(v.string()),
     DAILY_BUDGET_USD: v.optional(v.string()),
+    CONVEX_CLASS: v.optional(v.string()),
     PLATFORM_WALLET_ADDRESS: v.optional(v.string()),
     CONFIRMATIONS: v.optional(v.string()),
     DEPOSITS_FROM_BLOCK: v.optional(v.string()),

@@ -61,6 +61,7 @@ type Env = {
   readonly ANCHOR_PRIVATE_KEY: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
   readonly DAILY_BUDGET_USD: string | undefined;
+  readonly CONVEX_CLASS: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;
   readonly CONFIRMATIONS: string | undefined;
   readonly DEPOSITS_FROM_BLOCK: string | undefined;

@@ -142,6 +142,20 @@ export function parseSubject(text: string): Subject {
   return { kind, token, windowHours: Number(rest), direction: rest === "in" ? "in" : "out" };
 }
 
+/** The subject whose stored values a subject's observations are made from. */
+export function toBasis(subject: string): string {
+  const [kind, token] = subject.split(":");
+  return kind === "change" ? `price:${token}` : subject;
+}
+
+/** What is asked for the values of a basis, and how often; `null` where they come without anybody's alert. */
+export function getDemand(basis: string): AlertKind["demand"] {
+  if (basis === CLOCK) return null;
+  const { kind, token } = parseSubject(basis);
+  const { demand } = ALERT_KINDS[kind];
+  return demand?.of === "prices" && isAlwaysSampled(token) ? null : demand;
+}
+
 /** An alert is quiet for this long after it has fired. */
 export const QUIET_MS = HOUR;
 

@@ -6,12 +6,12 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { defineMutation } from "../platform/changes";
 import { AppError, limitExceeded } from "../lib/errors";
 import { queryBy, queryByBoth } from "../platform/records";
-import { DAY, HOUR } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, findApprovingLink, isChatUser } from "../messenger/model";
 import { findOwner } from "../identity/model";
 import { buildProposalCard } from "./cards";
-import { describe, getNextTime, toWatch } from "./grammar";
+import { CLOCK, describe, getNextTime, toBasis, toWatch } from "./grammar";
 import { findLastObservation } from "./observations";
 import { alertTables, type Alert, type Condition } from "./tables";
 
@@ -106,14 +106,36 @@ async function follow(ctx: MutationCtx, subject: string, now: number): Promise<v
     .withIndex("by_level", (q) => q.eq("state", "active").eq("subject", subject))
     .first();
   if (other !== null) return;
-  const cursor = await findCursor(ctx, subject);
-  const start = { subject, at: now, last: await findLastObservation(ctx, subject, now) };
-  if (cursor === null) await ctx.db.insert("alertCursors", start);
-  else await ctx.db.replace("alertCursors", cursor._id, start);
+  await placeCursor(ctx, subject, now, await findLastObservation(ctx, subject, now));
 }
 
-export async function findCursor(ctx: QueryCtx, subject: string): Promise<Doc<"alertCursors"> | null> {
-  return getOneFrom(ctx.db, "alertCursors", "by_subject", subject);
+async function placeCursor(
+  ctx: MutationCtx,
+  subject: string,
+  at: number,
+  last: Doc<"alertCursors">["last"],
+): Promise<void> {
+  const cursor = await getOneFrom(ctx.db, "alertCursors", "by_subject", subject);
+  const placed = { subject, basis: toBasis(subject), at, last };
+  if (cursor === null) await ctx.db.insert("alertCursors", placed);
+  else await ctx.db.replace("alertCursors", cursor._id, placed);
+}
+
+/** Stores that all subjects have been compared with their alerts. */
+export async function storeComparedAt(ctx: MutationCtx, now: number): Promise<void> {
+  await placeCursor(ctx, CLOCK, now, null);
+}
+
+/** When active alerts have to be compared with new observations next, epoch ms; `null` without active alerts. */
+export async function getComparisonDueAt(ctx: QueryCtx): Promise<number | null> {
+  if (!(await hasActiveAlert(ctx))) return null;
+  const last = await getOneFrom(ctx.db, "alertCursors", "by_subject", CLOCK);
+  return last === null ? 0 : last.at + MINUTE;
+}
+
+async function hasActiveAlert(ctx: QueryCtx): Promise<boolean> {
+  const active = ctx.db.query("alerts").withIndex("by_level", (q) => q.eq("state", "active"));
+  return (await active.first()) !== null;
 }
 
 /** Switches a proposed or active alert off; an alert that is off stays off. */
@@ -171,6 +193,8 @@ export const accept = internalMutation({
         const more = isProven ? "" : `, or sign in for up to ${MOST_ACTIVE}`;
         throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
       }
+      // Nothing was overdue before the first alert.
+      if (!(await hasActiveAlert(ctx))) await storeComparedAt(ctx, now);
       if (condition.kind !== "digest") await follow(ctx, subject, now);
       const readyAt =
         condition.kind === "digest" ? getNextTime(condition.time, condition.timeZone, now) : now + 1;

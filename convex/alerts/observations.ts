@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { decodeFacts, toCollectionKey, toHalfHour } from "../market/facts";
+import { decodeFacts, toCollectionKey, toHalfHour, toRefreshKey } from "../market/facts";
+import { findRefresh } from "../platform/cache";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { CLOCK, isReached, isEvent, parseSubject, type Subject } from "./grammar";
+import { CLOCK, isReached, isEvent, parseSubject, toWatch, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";
 
 /** The observations of a subject: stored prices, facts and measured movements, in the order in which they were stored. */
@@ -12,7 +13,9 @@ import { vCondition, vObservation, type Observation } from "./tables";
 const HOUR_ROWS = 62;
 /** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
 const EARLIER_ROWS = 10_000;
-const PERPETUALS = toCollectionKey({ collector: "perpetuals", subject: "" });
+const RATES = { collector: "perpetuals", subject: "" } as const;
+const PERPETUALS = toCollectionKey(RATES);
+const RATES_KEY = toRefreshKey(RATES);
 /** The directions as whale alerts name them. */
 const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
@@ -80,6 +83,22 @@ export async function findLastObservation(
   if (isEvent(text)) return null;
   const { observations } = await listObservationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
   return observations.findLast(({ at }) => at <= until) ?? null;
+}
+
+/** When the newest value of a basis was stored, epoch ms; 0 without one. */
+export async function getNewestTime(ctx: QueryCtx, basis: string): Promise<number> {
+  if (basis === CLOCK) return 0;
+  const { kind, token, direction } = parseSubject(basis);
+  if (kind === "flow") {
+    const movements = ctx.db.query("whaleAlerts").withIndex("by_token_and_alertType", (q) => {
+      return q.eq("token", token).eq("alertType", WAYS[direction]);
+    });
+    return (await movements.order("desc").first())?.detectedAt ?? 0;
+  }
+  // The rates of all coins are one large row: its refresh shows when they were collected.
+  if (kind === "funding") return (await findRefresh(ctx, RATES_KEY))?.doneAt ?? 0;
+  const samples = ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
+  return (await samples.order("desc").first())?.takenAt ?? 0;
 }
 
 type Sample = Doc<"priceSamples">;
@@ -163,19 +182,18 @@ const vDrawn = v.object({
 });
 export type DrawnHistory = Infer<typeof vDrawn>;
 
-/** The history for an alert's picture; `null` if there is no such alert, or it has no level. */
-export const getDrawnAlert = internalQuery({
-  args: { alertId: v.string(), now: v.number() },
+/** The history for the picture of alerts with a condition; `null` for one without a level. */
+export const getDrawnHistory = internalQuery({
+  args: { condition: vCondition, now: v.number() },
   returns: v.union(vDrawn, v.null()),
-  handler: async (ctx, { alertId, now }) => {
-    const id = ctx.db.normalizeId("alerts", alertId);
-    const alert = id === null ? null : await ctx.db.get("alerts", id);
-    if (alert === null || alert.subject === CLOCK) return null;
-    const { condition, subject, level } = alert;
+  handler: async (ctx, { condition, now }) => {
+    if (condition.kind === "digest") return null;
+    const watch = toWatch(condition);
+    const { subject, level } = watch;
     const { observations } = await listObservationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);
     const crosses = ({ value }: Observation, before: Observation | undefined) =>
-      isReached(alert, value) &&
-      (isEvent(subject) || (before !== undefined && !isReached(alert, before.value)));
+      isReached(watch, value) &&
+      (isEvent(subject) || (before !== undefined && !isReached(watch, before.value)));
     const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
     const path = isEvent(subject) ? observations : [...last.values()];
     return {

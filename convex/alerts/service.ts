@@ -6,14 +6,14 @@ import type { Fact } from "../figures/facts";
 import { AppError, getErrorData } from "../lib/errors";
 import type { Caller } from "../platform/limits/callers";
 import { deadlines } from "../platform/outside/deadlines";
-import { withUsage, defineProviderAction } from "../platform/outside/calls";
+import { withUsage, defineProviderAction, takeUsage } from "../platform/outside/calls";
 import { limitSourceRate } from "../providers/data/turns";
 import { formatDollars } from "../lib/text/numbers";
 import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";
 import type { Doubt, Present } from "./cards";
 import {
-  ALERT_KINDS,
+  getDemand,
   isReached,
   HOW_TO_SAY,
   isAlwaysSampled,
@@ -145,22 +145,28 @@ const createPriceFilter =
 /** Takes a sample of each coin: from the list of the largest coins, which is one call for all, otherwise from an exchange. */
 async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
   const facts = await readListFacts(ctx, 4 * MINUTE);
+  const samples = [];
   for (const token of tokens) {
-    const price = facts.find(createPriceFilter(token));
-    const listing = {
-      priceUsd: price?.value,
-      observedAt: price?.observedAt ?? 0,
-      source: "coingecko" as const,
-    };
+    const listed = facts.find(createPriceFilter(token));
     const traded =
-      price === undefined ? await orNothing(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
-    const { priceUsd, ...seen } =
-      traded === null
-        ? listing
-        : { priceUsd: traded.usd, observedAt: traded.observedAt, source: "coinbase" as const };
-    if (typeof priceUsd === "number")
-      await ctx.runMutation(internal.market.samples.storeSample, { token, priceUsd, ...seen });
+      listed === undefined ? await orNothing(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
+    if (traded !== null)
+      samples.push({
+        token,
+        priceUsd: traded.usd,
+        observedAt: traded.observedAt,
+        source: "coinbase" as const,
+      });
+    else if (typeof listed?.value === "number")
+      samples.push({
+        token,
+        priceUsd: listed.value,
+        observedAt: listed.observedAt,
+        source: "coingecko" as const,
+      });
   }
+  if (samples.length > 0)
+    await ctx.runMutation(internal.market.samples.storeAll, { samples, usage: takeUsage() });
 }
 
 /**
@@ -195,15 +201,13 @@ async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   }
 }
 
-/** Collects observations that only alerts need, and compares them. One call has the rates of all coins, another their prices. */
-export const observe = defineProviderAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
-  const observed = subjects.map(parseSubject);
-  const listDemanding = (what: "prices" | "rates") =>
-    observed.filter(({ kind }) => ALERT_KINDS[kind].demand?.of === what);
+/** Collects the stale values of bases that only alerts need, and compares them. One call has the rates of all coins, another their prices. */
+export const observe = defineProviderAction({ stale: v.array(v.string()) }, async (ctx, { stale }) => {
+  const demanding = (what: "prices" | "rates") => stale.filter((basis) => getDemand(basis)?.of === what);
   // The collector logs a failure; the next tick tries again.
-  if (listDemanding("rates").length > 0)
+  if (demanding("rates").length > 0)
     await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
-  const coins = listDemanding("prices").map(({ token }) => token);
-  if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
-  for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
+  const coins = demanding("prices").map((basis) => parseSubject(basis).token);
+  if (coins.length > 0) await sampleCoins(ctx, coins);
+  await ctx.runMutation(internal.alerts.watch.compareNews, { from: "", isTick: false });
 });

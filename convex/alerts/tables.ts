@@ -94,14 +94,18 @@ export const alertTables = {
 
   /**
    * The last observation of each subject that was compared with its alerts: one row a subject. Written by `alerts/watch`,
-   * and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
+   * and by `alerts/model` when a subject gets its first alert. The row of the clock says when all were last compared.
    */
   alertCursors: defineTable({
     subject: v.string(),
+    /** The subject whose stored values its observations are made from: of a change, the coin's price. */
+    basis: v.string(),
     /** Epoch ms: the `at` of the last observation that was compared. */
     at: v.number(),
     last: v.union(vObservation, v.null()),
-  }).index("by_subject", ["subject"]),
+  })
+    .index("by_subject", ["subject"])
+    .index("by_basis_and_at", ["basis", "at"]),
 
   /** The firings of alerts, one for each observation. Written by `alerts/watch`, and by `alerts/model` (moved). Deleted after 90 days. */
   alertFirings: defineTable({
@@ -140,7 +144,7 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
       onDeletion: "go",
     },
   },
-  alertCursors: { keep: "one row for each of some forty subjects" },
+  alertCursors: { keep: "a subject's row goes when it needs to be asked for, and has no active alert" },
   alertFirings: {
     keep: { days: 90, why: "a season's history; the card is kept for a month", aged: indexCreatedBefore },
     ownedBy: { rows: indexOfUser("by_userId"), section: "alertFirings", onDeletion: "go" },

@@ -14,69 +14,83 @@ import { buildSignalsDigest } from "../signals/cards";
 import { areSignalsDue } from "../signals/model";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
-import {
-  ALERT_KINDS,
-  CLOCK,
-  describe,
-  isAlwaysSampled,
-  isEvent,
-  isNews,
-  getNextTime,
-  QUIET_MS,
-  parseSubject,
-} from "./grammar";
-import { findCursor, switchOff } from "./model";
-import { findLastObservation, listObservationsAfter } from "./observations";
+import { CLOCK, describe, isEvent, isNews, getDemand, getNextTime, QUIET_MS, parseSubject } from "./grammar";
+import { storeComparedAt, switchOff } from "./model";
+import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
 import { vObservation, type Observation } from "./tables";
 
 /**
- * Compares new observations with the alerts on their subjects. The tick reads a row or two for each subject with an active
- * alert; a comparison reads only the alerts whose levels an observation has crossed.
+ * Compares new observations with the alerts on their subjects. The tick reads two rows for each basis (a coin's price, a
+ * movement), and what is new for its subjects; a comparison reads only the alerts whose levels an observation has crossed.
  */
 
 /** Alerts that fire in one transaction: each writes a card, a firing and posts to webhooks. */
 const BATCH = 50;
 /** Observations of one subject that are compared in one transaction. */
 const OBSERVATIONS = 20;
+/** Subjects of one basis that are read at a time. */
+const SUBJECTS = 100;
+/** About how many ranges one transaction reads: the platform allows 4,096. */
+const MOST_READS = 2_500;
+/** At most so many of them for a basis, and for each observation of a subject. */
+const READS_OF_ONE = 4;
 /** A digest that is later than this is skipped. */
 const LATEST_MS = HOUR;
 
 /** For the cron, every minute. */
 export const checkAlerts = defineMutation({}, async (ctx) => {
   const now = Date.now();
-  const stale: string[] = [];
-  for (const subject of await listSubjects(ctx)) {
-    if (subject === CLOCK) {
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
-      continue;
-    }
-    const cursor = await findCursor(ctx, subject);
-    if (cursor === null) continue;
-    const { kind, token } = parseSubject(subject);
-    const { demand } = ALERT_KINDS[kind];
-    // Rates stand in large rows, and only `observe` has them collected: the cursor tells enough.
-    const { at } = demand?.of === "rates" ? cursor : await listObservationsAfter(ctx, subject, cursor.at, 1);
-    const comesAlone = demand === null || (demand.of === "prices" && isAlwaysSampled(token));
-    if (at > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-    else if (!comesAlone && now - at >= demand.everyMs) stale.push(subject);
-  }
-  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.service.observe, { subjects: stale });
   await endExpired(ctx, now);
+  if ((await queryDueDigests(ctx, now).first()) !== null)
+    await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
+  await comparePage(ctx, "", true);
 });
 
-/** The subjects of active alerts, one read each. */
-async function listSubjects(ctx: QueryCtx): Promise<string[]> {
-  const subjects: string[] = [];
-  for (let last = ""; ;) {
-    const after = last;
-    const row = await ctx.db
-      .query("alerts")
-      .withIndex("by_level", (q) => q.eq("state", "active").gt("subject", after))
-      .first();
-    if (row === null) return subjects;
-    subjects.push(row.subject);
-    last = row.subject;
+/** Compares what is new, from a basis on. @param isTick Whether old values are asked for again. */
+export const compareNews = defineMutation(
+  { from: v.string(), isTick: v.boolean() },
+  async (ctx, { from, isTick }) => comparePage(ctx, from, isTick),
+);
+
+/** Compares as many subjects as one transaction may read; the next one goes on from there. */
+async function comparePage(ctx: MutationCtx, from: string, isTick: boolean): Promise<void> {
+  const now = Date.now();
+  const stale: string[] = [];
+  let reads = 0;
+  let next = await queryCursors(ctx, "gte", from).first();
+  while (next !== null && reads < MOST_READS) {
+    const { basis, at } = next;
+    const newest = await getNewestTime(ctx, basis);
+    const demand = getDemand(basis);
+    reads += READS_OF_ONE;
+    if (newest > at) reads += await compareBasis(ctx, basis, newest);
+    else if (isTick && demand !== null && now - at >= demand.everyMs && (await isInUse(ctx, basis)))
+      stale.push(basis);
+    // A basis that was compared is looked at again: it may have more subjects.
+    next = await queryCursors(ctx, newest > at ? "gte" : "gt", basis).first();
   }
+  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.service.observe, { stale });
+  if (next === null && isTick) await storeComparedAt(ctx, now);
+  if (next !== null)
+    await ctx.scheduler.runAfter(0, internal.alerts.watch.compareNews, { from: next.basis, isTick });
+}
+
+/** The cursors from a basis on, those that are furthest behind first. */
+function queryCursors(ctx: QueryCtx, bound: "gte" | "gt", basis: string) {
+  return ctx.db.query("alertCursors").withIndex("by_basis_and_at", (q) => q[bound]("basis", basis));
+}
+
+/** Whether a subject of a basis has an active alert; the cursors of the others go. */
+async function isInUse(ctx: MutationCtx, basis: string): Promise<boolean> {
+  const cursors = ctx.db.query("alertCursors").withIndex("by_basis_and_at", (q) => q.eq("basis", basis));
+  for (const { _id, subject } of await cursors.take(SUBJECTS)) {
+    const active = ctx.db.query("alerts").withIndex("by_level", (q) => {
+      return q.eq("state", "active").eq("subject", subject);
+    });
+    if ((await active.first()) !== null) return true;
+    await ctx.db.delete("alertCursors", _id);
+  }
+  return false;
 }
 
 /** Ends expired alerts, each with a card: an alert that its user has forgotten does not send messages for ever. */
@@ -93,26 +107,36 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
 }
 
 /**
- * Compares the new observations of a subject with its alerts, in their order, and fires the alerts whose level was crossed.
- * Idempotent: an alert that has fired is quiet.
+ * Compares the observations of a basis's subjects, up to the newest (epoch ms), with their alerts, in their order, and fires
+ * the alerts whose level was crossed. Idempotent: an alert that has fired is quiet.
+ * @returns How many ranges it has read.
  */
-export const compare = defineMutation({ subject: v.string() }, async (ctx, { subject }) => {
-  const cursor = await findCursor(ctx, subject);
-  if (cursor === null) return;
-  const found = await listObservationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
-  let { last } = cursor;
-  for (const one of found.observations) {
-    if (!isNews(one, last, subject)) continue;
-    const crossed = queryCrossed(ctx, subject, one, last);
-    if (crossed !== null && (await crossed.first()) !== null) {
-      const next = { subject, one, last, page: null };
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
+async function compareBasis(ctx: MutationCtx, basis: string, newest: number): Promise<number> {
+  const behind = await ctx.db
+    .query("alertCursors")
+    .withIndex("by_basis_and_at", (q) => q.eq("basis", basis).lt("at", newest))
+    .take(SUBJECTS);
+  let reads = 0;
+  for (const cursor of behind) {
+    const { subject } = cursor;
+    const found = await listObservationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+    let { last } = cursor;
+    for (const one of found.observations) {
+      if (!isNews(one, last, subject)) continue;
+      const crossed = queryCrossed(ctx, subject, one, last);
+      if (crossed !== null && (await crossed.first()) !== null) {
+        const next = { subject, one, last, page: null };
+        await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
+      }
+      last = one;
     }
-    last = one;
+    const at = found.more ? found.at : Math.max(found.at, newest);
+    await ctx.db.patch("alertCursors", cursor._id, { at, last });
+    reads += READS_OF_ONE * (1 + found.observations.length);
+    if (reads >= MOST_READS / 2) break;
   }
-  await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
-  if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-});
+  return reads;
+}
 
 /** The alerts whose level lies between the last observation and this one; `null` if there can be none. */
 function queryCrossed(ctx: QueryCtx, subject: string, { value }: Observation, last: Observation | null) {
@@ -182,7 +206,7 @@ async function fire(
     topic: `alert:${alertId}`,
     paragraphs,
     buttons: buildFiredButtons(alert),
-    picture: handle === null ? undefined : { handle, subject: alertId },
+    picture: handle === null ? undefined : { handle, subject: JSON.stringify(condition) },
   });
   const publicObservation = { ...observation, at: toIso(observation.at), observedAt: toIso(observedAt) };
   const event = {
@@ -207,13 +231,16 @@ async function getMove(ctx: QueryCtx, subject: string, one: Observation): Promis
   return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
+function queryDueDigests(ctx: QueryCtx, now: number) {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now));
+}
+
 /** Sends the digests that are due, each once, and sets the time of the next. */
 export const sendDigests = defineMutation({}, async (ctx) => {
   const now = Date.now();
-  const due = await ctx.db
-    .query("alerts")
-    .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now))
-    .take(BATCH);
+  const due = await queryDueDigests(ctx, now).take(BATCH);
   // The day's signals are in a digest that is due with them.
   if (due.length === 0 || (await areSignalsDue(ctx, now))) return;
   const parts = await Promise.all([

@@ -17,7 +17,7 @@ import { refuseBeyond } from "../platform/limits/budget";
 import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { log } from "../lib/log";
-import { withUsage } from "../platform/outside/calls";
+import { takeUsage, withUsage } from "../platform/outside/calls";
 import { sha256Hex } from "../lib/crypto";
 import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { MINUTE, getRoundedNow, SECOND, sleep } from "../lib/time";
@@ -66,7 +66,8 @@ export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ..
     await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
   } else {
     const outcome = parse(vCommandOutcome, worked);
-    await ctx.runMutation(internal.bot.updates.storeBotAnswer, { ...message, job, userId, outcome });
+    const stored = { ...message, job, userId, outcome, usage: takeUsage() };
+    await ctx.runMutation(internal.bot.updates.storeBotAnswer, stored);
   }
 });
 
@@ -269,7 +270,7 @@ async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   const card = buildProposalCard(alert, present);
   if (alert.condition.kind === "digest") return card;
   const handle = await createFunctionHandle(internal.pages.pictures.alert);
-  return { ...card, picture: { handle, subject: alert._id } };
+  return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
@@ -88,12 +89,12 @@ async function openAnswer(
   const owners = await ownerAnswer(ctx, message);
   if (owners !== null) return putAnswer(ctx, message, owners);
   const userId = await findUserOfMessenger(ctx, sender.messengerId);
-  // Words may need the model, so they queue apart from commands; a single word is a coin's name.
+  // Words may need the model, so they wait for a place, and commands do not; a single word is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
   const text = message.tapped === undefined ? withoutCode(message.text, command) : message.text;
   const kept = { ...message, text };
   await enqueueWork(ctx, internal.bot.service.answerMessage, kept, {
-    queue: needsModel ? "models" : "messages",
+    ...(needsModel ? { queue: "models" as const } : {}),
     rank: userId === null ? "anonymous" : "signedIn",
     attempts: ATTEMPTS,
     onFailure: buildFailureHandler(internal.bot.updates.storeBotFailure, kept),
@@ -181,8 +182,10 @@ export const storeBotAnswer = defineMutation(
     /** The user whose data the answer contains; `null` without such data. */
     userId: v.union(v.string(), v.null()),
     outcome: vCommandOutcome,
+    usage: vProviderUsage,
   },
-  async (ctx, { job, userId, outcome, ...message }) => {
+  async (ctx, { job, userId, outcome, usage, ...message }) => {
+    await flushUsage(ctx, usage);
     if (!(await completeWork(ctx, job))) return;
     // A chat that was unlinked meanwhile gets none of the user's data.
     if (userId === null || userId === (await findUserOfMessenger(ctx, message.sender.messengerId)))

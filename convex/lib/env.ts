@@ -95,6 +95,7 @@ const FORMS = {
     "must be an amount of more than 0 USD",
     "25",
   ],
+  CONVEX_CLASS: [/^S(?:16|256)$/, "must be S16 or S256", "S16"],
   TRUSTED_PROXY_HOPS: [/^\d$/, "must be a number of proxies from 0 to 9", "0"],
   PLATFORM_WALLET_ADDRESS: [
     /^0x(?!0{40}$)[0-9a-fA-F]{40}$/,

@@ -34,8 +34,13 @@ export function toDay(ms: number): string {
 export function sleep(ms: number, end?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (end?.aborted === true) return resolve();
-    const timer = setTimeout(resolve, ms);
-    end?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const stop = () => {
+      clearTimeout(timer);
+      end?.removeEventListener("abort", stop);
+      resolve();
+    };
+    const timer = setTimeout(stop, ms);
+    end?.addEventListener("abort", stop);
   });
 }
 
@@ -72,12 +77,12 @@ export async function rejectWhenLate<Value extends object>(
  * operator pays for.
  * @param first In ms, as `longest`; each pause is `growth` times the one before.
  */
-export function createPauses(first: number, growth = 1.25, longest = SECOND): () => Promise<void> {
+export function createPauses(first: number, growth = 1.25, longest = SECOND) {
   let pause = first;
-  return () => {
+  return (end?: AbortSignal): Promise<void> => {
     const now = pause;
     pause = Math.min(pause * growth, longest);
-    return sleep(now);
+    return sleep(now, end);
   };
 }
 

@@ -11,7 +11,7 @@ import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/
 import { limitSourceRate } from "../providers/data/turns";
 import { defineRefresh } from "../platform/cache";
 import { vBillingSubject } from "../platform/tables";
-import { DAY, HOUR, toIso, MINUTE, getRoundedNow } from "../lib/time";
+import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
 import { answerCaller } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
@@ -38,10 +38,19 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type CollectionR
 
 /** How long the facts of an earlier refresh replace those of a failed source. */
 const FACTS_GOOD_MS = 10 * MINUTE;
-/** The facts of the market, at most a minute old if their source answers in time. */
-async function readMarketFacts(ctx: ActionCtx, more: readonly CollectionRequest[] = []): Promise<Fact[]> {
+/**
+ * The facts of the market, at most a minute old if their source answers in time.
+ * @param gathering Collects them, if they are being collected.
+ */
+async function readMarketFacts(
+  ctx: ActionCtx,
+  more: readonly CollectionRequest[] = [],
+  gathering?: Promise<unknown>,
+): Promise<Fact[]> {
   const requested = [QUOTES, ...LISTS, ...more];
-  await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
+  if (gathering === undefined)
+    await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
+  else await Promise.race([gathering, sleep(deadlines.grounding)]);
   const query = { wanted: requested, withinMs: FACTS_GOOD_MS, at: getRoundedNow() };
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
@@ -85,11 +94,20 @@ export const renewList = defineProviderAction({ billTo: vBillingSubject }, async
   await orNullIfDown(askForList(ctx, await readMarketFacts(ctx), billTo), "market.without a list");
 });
 
+/** The collections that the market for a report needs. */
+export const listMarketRequests = (focus: string): (CollectionRequest & { freshMs: number })[] =>
+  [QUOTES, ...LISTS, ...getDayRequests(focus)].map((one) => ({ ...one, freshMs: MINUTE }));
+
+/** A focus's own last trades. */
+const getDayRequests = (focus: string): CollectionRequest[] =>
+  focus === "" ? [] : [{ collector: "day", subject: focus }];
+
 /**
  * The market for a report: the figures of now, by the sources. The gateway's list fills gaps, and is asked again if it is
- * older than ten minutes. The focus's own last trades are collected with it.
+ * older than ten minutes.
  * @param terms.focus Token symbol, or "" for the whole market.
  * @param terms.needsList Whether the list is asked even if there is no gap.
+ * @param gathering Collects what `listMarketRequests` lists.
  * @returns `raw`: the list, "" if it was not needed.
  * @throws AppError `upstream` if the gateway is needed and fails.
  */
@@ -97,9 +115,12 @@ export async function askForMarket(
   ctx: ActionCtx,
   { focus, needsList }: { focus: string; needsList: boolean },
   billTo: BillingSubject,
+  gathering: Promise<unknown>,
 ): Promise<MarketFigures & { raw: string }> {
-  const ownRequests: CollectionRequest[] = focus === "" ? [] : [{ collector: "day", subject: focus }];
-  const [facts, kept] = await Promise.all([readMarketFacts(ctx, ownRequests), readStoredList(ctx)]);
+  const [facts, kept] = await Promise.all([
+    readMarketFacts(ctx, getDayRequests(focus), gathering),
+    readStoredList(ctx),
+  ]);
   const isCovered = !needsList && buildMarketView(facts, kept) !== null;
   const list = kept ?? (isCovered ? null : await askForList(ctx, facts, billTo));
   const figures = buildMarketView(facts, list);

@@ -11,7 +11,7 @@ import { listKeys } from "../lib/objects";
 import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/turns";
 import { deadlines } from "../platform/outside/deadlines";
 import { SOURCE_NAMES } from "../figures/publicSources";
-import { awaitRefresh } from "../platform/cache";
+import { awaitRefreshes } from "../platform/cache";
 import { DAY, HOUR, getRoundedNow, rejectWhenLate } from "../lib/time";
 import { askCandles, askDay, askDepth, getCoinbasePage } from "../providers/data/coinbase";
 import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko";
@@ -32,20 +32,19 @@ const STORED_TOGETHER_MS = 100;
 type Outcome = { claim: CollectionRequest; result: Fact[] | string };
 
 /**
- * Ensures that the facts of these collections are at most `freshMs` old: collects those that no other caller is
- * collecting, and waits for the others. Never throws for a source's failure.
+ * Ensures that the facts of these collections are at most `freshMs` old (their own, if they have one): collects those that
+ * no other caller is collecting, and waits for the others. Never throws for a source's failure.
  * @param waitMs Later answers count as missing, and their source gets a cooldown of a minute.
  * @returns The failed collections, with the reasons.
  */
 export async function collectFacts(
   ctx: ActionCtx,
-  wanted: readonly CollectionRequest[],
+  wanted: readonly (CollectionRequest & { freshMs?: number })[],
   { freshMs, waitMs = deadlines.publicData }: { freshMs: number; waitMs?: number },
 ): Promise<MissingCollection[]> {
   const end = () => AbortSignal.timeout(waitMs);
   const { mine, others } = await ctx.runMutation(internal.market.facts.claimCollections, {
-    wanted: [...wanted],
-    freshMs,
+    wanted: wanted.map((one) => ({ freshMs, ...one })),
   });
   const waitTurn = limitSourceRate(ctx);
   const store = batchCalls(async (outcomes: Outcome[]) => {
@@ -60,18 +59,23 @@ export async function collectFacts(
     if (typeof result === "string") log.warn("facts.missing", { collector, subject, reason });
     return reason;
   };
-  const awaitOther = async (key: string): Promise<string | null> => {
-    const outcome = await orReason(awaitRefresh(ctx, key, end()));
-    return outcome === "done" ? null : outcome === "late" ? late().message : outcome;
+  const awaitOthers = async (): Promise<MissingCollection[]> => {
+    if (others.length === 0) return [];
+    const outcomes = await awaitRefreshes(
+      ctx,
+      others.map(({ key }) => key),
+      end(),
+    );
+    return others.flatMap(({ collector, subject }, index) => {
+      const outcome = outcomes[index] ?? { error: late().message };
+      return outcome.error === undefined ? [] : [{ collector, subject, reason: outcome.error }];
+    });
   };
   const missing = async ({ collector, subject }: CollectionRequest, reason: Promise<string | null>) => {
     const why = await reason;
     return why === null ? [] : [{ collector, subject, reason: why }];
   };
-  const all = [
-    ...mine.map((one) => missing(one, collectOwn(one))),
-    ...others.map((one) => missing(one, awaitOther(one.key))),
-  ];
+  const all = [...mine.map((one) => missing(one, collectOwn(one))), awaitOthers()];
   return (await Promise.all(all)).flat();
 }
 

@@ -155,20 +155,20 @@ const LEASE_MS = MINUTE;
 const REST_MS = MINUTE;
 
 /** The key of a collection in `platform/cache`. */
-const toRefreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
+export const toRefreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
 
 /** Claims stale collections for the caller. Returns them, and the collections that another caller is collecting. */
 export const claimCollections = internalMutation({
-  args: { wanted: v.array(vCollectionRequest), freshMs: v.number() },
+  args: { wanted: v.array(vCollectionRequest.extend({ freshMs: v.number() })) },
   returns: v.object({
     mine: v.array(vCollectionRequest),
     others: v.array(vCollectionRequest.extend({ key: v.string() })),
   }),
-  handler: async (ctx, { wanted, freshMs }) => {
+  handler: async (ctx, { wanted }) => {
     const now = Date.now();
     const mine: CollectionRequest[] = [];
     const others: (CollectionRequest & { key: string })[] = [];
-    for (const one of wanted) {
+    for (const { freshMs, ...one } of wanted) {
       // The facts themselves are large: they are not read if the refresh shows when they were collected.
       const key = toRefreshKey(one);
       const found = await findRefresh(ctx, key);

@@ -10,7 +10,7 @@ import { MARKET_KEY } from "./snapshot";
 import { readPrices, pricesShape } from "./views";
 
 /** The freshness of a snapshot or a token answer. */
-const cached = { upstream: "The LLM gateway", freshMs: () => 60 * SECOND };
+const cached = { upstream: "The LLM gateway", freshMs: () => 60 * SECOND, staleMs: 30 * SECOND };
 
 const figuresExample = {
   symbol: "SOL",
@@ -34,7 +34,7 @@ const market: MountedEndpoint = defineEndpoint({
   path: "/mcp/market",
   summary: "Live market snapshot: key prices, trending coins, top 20.",
   description:
-    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. They are the sources'; what no source has is the gateway's, asked at most every ten minutes and marked `model`. A cached read costs nothing and is not counted.",
+    "Figures are at most 90 seconds old (from the first minute on they are renewed), or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. They are the sources'; what no source has is the gateway's, asked at most every ten minutes and marked `model`. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     ...errors,
@@ -91,7 +91,7 @@ const tokenQuestion: MountedEndpoint = defineEndpoint({
   path: "/mcp/token",
   summary: "Figures of one token and an answer to a question about it.",
   description:
-    "Answers to the same question are shared for 60 seconds. Where it names no token that a source knows, `token` is null and the answer begins with that. A request for a private key or seed phrase gets a fixed security message, and no model is asked.",
+    "Answers to the same question are shared for 60 seconds, and half a minute longer while they are renewed. Where it names no token that a source knows, `token` is null and the answer begins with that. A request for a private key or seed phrase gets a fixed security message, and no model is asked.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors,
   example: {

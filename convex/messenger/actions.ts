@@ -7,12 +7,13 @@ import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
 import { takeUsage } from "../platform/outside/calls";
 import { openSeal } from "../lib/seals";
-import { toIso, MINUTE, SECOND } from "../lib/time";
+import { toIso, MINUTE, SECOND, sleep } from "../lib/time";
 import { defineWorker } from "../platform/worker";
-import { findChatId, isReachable, sendMessage } from "../providers/messenger";
+import { findChatId, isReachable, sendMessage, type SentFile } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { SendOutcome } from "../providers/sendOutcome";
 import type { NewsAttempt } from "./broadcasts";
+import type { Part, PartOutcome } from "./delivery";
 import { parsePlace } from "./model";
 import type { SendStep, SendAttempt } from "./outbox";
 import { getBotTokenSeal, SECRET_MARK, type Picture } from "./tables";
@@ -21,15 +22,51 @@ import { getSecretSeal } from "./webhooks/tables";
 
 /** Sends cards, and posts events to webhooks. */
 
-/** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
-export const deliverCard = defineWorker({ messageId: v.id("messages") }, async (ctx, work) => {
-  const advance = (step: SendStep | null): Promise<SendAttempt | null> =>
-    ctx.runMutation(internal.messenger.outbox.advanceCard, { ...work, step, usage: takeUsage() });
-  for (let next = await advance(null); next !== null;) next = await advance(await sendPart(ctx, next));
+/** How many cards are under way at once. */
+const UNDER_WAY = 25;
+/** Between two parts: the messenger takes 30 messages a second of a bot. */
+const PACE_MS = 40;
+/** Outcomes that come within this time are stored together. */
+const GATHER_MS = 200;
+/** How soon a card that was queued meanwhile begins where every part under way takes long. */
+const LOOK_MS = SECOND;
+
+/** Delivers every card that is due, many at once: sends part after part, and stores the outcomes. */
+export const deliverCards = defineWorker({}, async (ctx, { job }) => {
+  const until = Date.now() + WORKS_FOR_MS;
+  const underWay = new Set<Promise<void>>();
+  const chats = new Set<string>();
+  const pictures: Pictures = new Map();
+  const outcomes: PartOutcome[] = [];
+  let freeAt = 0;
+  const begin = async ({ messageId, chat, ...attempt }: Part): Promise<void> => {
+    const at = Math.max(Date.now(), freeAt);
+    freeAt = at + PACE_MS;
+    await sleep(at - Date.now());
+    outcomes.push({ messageId, chat, step: await sendPart(ctx, attempt, pictures) });
+    chats.delete(chat);
+  };
+  for (let isFirst = true; isFirst || underWay.size > 0; isFirst = false) {
+    if (!isFirst) await Promise.race([...underWay, sleep(LOOK_MS)]);
+    if (underWay.size > 1) await sleep(GATHER_MS);
+    const parts: Part[] = await ctx.runMutation(internal.messenger.delivery.advanceCards, {
+      job,
+      outcomes: outcomes.splice(0),
+      underWay: [...chats],
+      isFirst,
+      most: Date.now() < until ? UNDER_WAY : 0,
+      usage: takeUsage(),
+    });
+    for (const part of parts) {
+      chats.add(part.chat);
+      const sending = begin(part).finally(() => underWay.delete(sending));
+      underWay.add(sending);
+    }
+  }
 });
 
 /** Sends the next part, by the user's own bot or the default one; the default chat only by the default bot. */
-async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
+async function sendPart(ctx: ActionCtx, next: SendAttempt, pictures: Pictures): Promise<SendStep> {
   const { userId, sealedBotToken, picture, part } = next;
   let botToken: string | undefined;
   try {
@@ -46,14 +83,47 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt): Promise<SendStep> {
   // The second attempt after an unknown outcome is the last one: wait until the messenger is reachable.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
-  const made = picture === null ? null : await callHandle<ArrayBuffer>(ctx, picture);
-  if (picture !== null && made === null) return NO_PICTURE;
   const secret = next.secret === null ? null : await callHandle<string>(ctx, next.secret);
   if (next.secret !== null && secret === null) return skip("There is no secret");
   const { threadId, buttons, edits } = next;
   const text = secret === null ? part : part.replace(SECRET_MARK, secret);
-  const file = made === null ? null : { bytes: made, name: picture?.file };
-  return sendMessage(botToken, { chatId, threadId, text, file, buttons, edits });
+  const send = (file: SentFile | null) =>
+    sendMessage(botToken, { chatId, threadId, text, file, buttons, edits });
+  return picture === null ? send(null) : sendPicture(ctx, pictures, botToken, picture, send);
+}
+
+/**
+ * The pictures of a delivery by bot and picture: the messenger's id, "" for one that cannot be drawn, `null` while it has
+ * none.
+ */
+type Pictures = Map<string, Promise<string | null>>;
+
+/**
+ * Sends a picture: it is drawn and uploaded once, and its other readers get the messenger's own copy. Another file is made
+ * for its reader alone.
+ */
+async function sendPicture(
+  ctx: ActionCtx,
+  pictures: Pictures,
+  botToken: string,
+  picture: Picture,
+  send: (file: SentFile) => Promise<SendOutcome>,
+): Promise<SendOutcome> {
+  const { handle, subject, file: name } = picture;
+  let uploaded: SendOutcome | null = null;
+  const upload = async (): Promise<string | null> => {
+    const bytes = await callHandle<ArrayBuffer>(ctx, picture);
+    if (bytes === null) return "";
+    uploaded = await send({ bytes, name });
+    return uploaded.kind === "sent" ? (uploaded.fileId ?? null) : null;
+  };
+  const key = [botToken, handle, subject].join(" ");
+  const before = name === undefined ? pictures.get(key) : undefined;
+  const sent = (before ?? Promise.resolve(null)).then((fileId) => fileId ?? upload());
+  if (name === undefined) pictures.set(key, sent);
+  const fileId = await sent;
+  if (uploaded !== null) return uploaded;
+  return fileId === null || fileId === "" ? NO_PICTURE : send({ fileId });
 }
 
 /** What a card's function makes of its subject; `null` if there is nothing, or it failed. */
@@ -84,16 +154,14 @@ export const sendBroadcast = defineWorker({ broadcastId: v.id("broadcasts") }, a
     const stored = { ...work, ...rest, outcome, serviceChat, usage: takeUsage() };
     return ctx.runMutation(internal.messenger.broadcasts.advanceBroadcast, stored);
   };
-  let png: ArrayBuffer | null = null;
+  const pictures: Pictures = new Map();
   for (let next = await advance(null); next !== null;) {
-    const { chatId, threadId, part: text, buttons } = next;
-    const asked = next.picture;
-    if (asked !== null && typeof asked !== "string") png ??= await callHandle<ArrayBuffer>(ctx, asked);
-    const drawn = asked === null || png === null ? null : { bytes: png, name: undefined };
-    const file = typeof asked === "string" ? { fileId: asked } : drawn;
-    const isMissing = asked !== null && file === null;
-    const message = { chatId, threadId, text, file, buttons, edits: null };
-    next = await advance(isMissing ? NO_PICTURE : await sendMessage(botToken, message));
+    const { chatId, threadId, part: text, picture, buttons } = next;
+    const send = (file: SentFile | null) =>
+      sendMessage(botToken, { chatId, threadId, text, file, buttons, edits: null });
+    if (picture === null) next = await advance(await send(null));
+    else if (typeof picture === "string") next = await advance(await send({ fileId: picture }));
+    else next = await advance(await sendPicture(ctx, pictures, botToken, picture, send));
   }
 });
 

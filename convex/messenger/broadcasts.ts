@@ -5,12 +5,12 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { HOUR } from "../lib/time";
+import { HOUR, SECOND } from "../lib/time";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { completeWork, enqueueWork, getRunningWork, snoozeWork, vJob } from "../platform/work";
 import { vSendOutcome, type SendOutcome } from "../providers/sendOutcome";
 import { renderCard, withPicture } from "./format";
-import { enqueueServiceCard, type OutgoingCard } from "./model";
+import { enqueueServiceCard, isDelivering, type OutgoingCard } from "./model";
 import { getNextState, moveChat } from "./outbox";
 import { findSubscription, isReceiver, noteTaken } from "./subscriptions";
 import { messengerTables, vButtons, vPicture, type Topic } from "./tables";
@@ -28,6 +28,8 @@ type Turn = NonNullable<Broadcast["turn"]>;
 const MOST_CALLS = 3;
 /** Later it is no news. */
 const NEWS_MS = 6 * HOUR;
+/** While other cards are delivered, it looks so often whether that has ended: both share the bot's 30 messages a second. */
+const FOR_CARDS_MS = SECOND;
 /** How many chats one transaction looks at to find the next one that gets the card. */
 const MOST_LOOKS = 500;
 
@@ -43,7 +45,7 @@ export async function announce(
   const rendered = renderCard(paragraphs);
   const content = picture === undefined ? { parts: rendered } : { parts: withPicture(rendered), picture };
   const broadcastId = await ctx.db.insert("broadcasts", { topic, ...content, cursor: "" });
-  const terms = { queue: "messages", rank: "broadcast", until: Date.now() + NEWS_MS } as const;
+  const terms = { queue: "broadcasts", until: Date.now() + NEWS_MS } as const;
   await enqueueWork(ctx, internal.messenger.actions.sendBroadcast, { broadcastId }, terms);
 }
 
@@ -79,7 +81,8 @@ export const advanceBroadcast = internalMutation({
     const before = await ctx.db.get("broadcasts", broadcastId);
     if (before?.turn !== undefined && outcome !== null) await storeOutcome(ctx, before, before.turn, outcome);
     const row = await ctx.db.get("broadcasts", broadcastId);
-    const waitMs = Math.max(restMs, (row?.turn?.dueAt ?? 0) - Date.now());
+    const cardsMs = (await isDelivering(ctx)) ? FOR_CARDS_MS : 0;
+    const waitMs = Math.max(restMs, cardsMs, (row?.turn?.dueAt ?? 0) - Date.now());
     const isWaiting = restMs >= 0 || waitMs > 0;
     const turn = row === null ? null : isWaiting ? "later" : await findTurn(ctx, row, serviceChat);
     if (row !== null && turn !== null && turn !== "later") return beginCall(ctx, row, turn);

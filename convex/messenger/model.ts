@@ -8,7 +8,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet, getRequired } from "../lib/env";
 import { NOBODY, queryBy, queryByBoth } from "../platform/records";
 import { hmacSha256, decodeMasterKey, deriveSubkey } from "../lib/crypto";
-import { cancel, enqueueWork } from "../platform/work";
+import { enqueueWork, findWork } from "../platform/work";
 import { findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables } from "./tables";
@@ -69,9 +69,21 @@ export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise
     postponements: 0,
   });
   const messageId = await ctx.db.insert("messages", row);
-  const how = { subject: messageId, queue: "messages" } as const;
-  await enqueueWork(ctx, internal.messenger.actions.deliverCard, { messageId }, how);
+  await openDelivery(ctx);
   return messageId;
+}
+
+/** The subject of the one piece of work that delivers all cards. */
+const DELIVERY = "delivery of cards";
+
+export async function isDelivering(ctx: QueryCtx): Promise<boolean> {
+  return (await findWork(ctx, DELIVERY)) !== null;
+}
+
+/** Has due cards delivered: by the delivery that is under way, or by a new one. */
+export async function openDelivery(ctx: MutationCtx): Promise<void> {
+  if (await isDelivering(ctx)) return;
+  await enqueueWork(ctx, internal.messenger.actions.deliverCards, {}, { subject: DELIVERY });
 }
 
 /**
@@ -105,7 +117,6 @@ export async function cancelCards(ctx: MutationCtx, topic: string): Promise<void
     const cards = await queryByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
     for (const { _id } of cards) {
       await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
-      await cancel(ctx, _id);
     }
   }
 }

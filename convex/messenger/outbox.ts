@@ -1,16 +1,15 @@
 import type { FunctionHandle } from "convex/server";
 import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { getOptional } from "../lib/env";
 import { getErrorMessage } from "../lib/errors";
 import { hasLeft } from "../platform/limits/charges";
 import { log } from "../lib/log";
-import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { NOBODY } from "../platform/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
-import { completeWork, snoozeWork, getRunningWork, vJob, type Job } from "../platform/work";
 import { markForeign } from "./format";
 import {
   ANSWER,
@@ -25,7 +24,7 @@ import { moveSubscription } from "./subscriptions";
 import { vButtons, vPicture, vReplaced, vSecret } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
-/** The delivery of a card after it was queued: the state after each attempt, and its storage. */
+/** A card after it was queued: its state after each attempt, and its storage. `messenger/delivery` takes the cards. */
 
 /*
  * The state after an attempt. Pure.
@@ -48,7 +47,7 @@ type Change = Partial<Omit<Row, "picture" | "replaces" | "threadId">> &
   };
 
 /** The outcome of an attempt at the next part. */
-const vSendStep = v.union(
+export const vSendStep = v.union(
   ...vSendOutcome.members,
   /** No bot or no chat is configured. */
   v.object({ kind: v.literal("skipped"), reason: v.string() }),
@@ -116,7 +115,7 @@ function getBackoffMs({ postponements }: Pick<Row, "postponements">): number {
   return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
 }
 
-const vSendAttempt = v.object({
+export const vSendAttempt = v.object({
   userId: v.string(),
   /** The next part. */
   part: v.string(),
@@ -139,27 +138,22 @@ export type SendAttempt = Infer<typeof vSendAttempt>;
 
 /**
  * Begins an attempt at a card (`step` is null), or stores the outcome of the current part.
- * @returns The next part to send, if any. The result of an earlier attempt is ignored.
+ * @returns The next part to send, if any.
  */
 export const advanceCard = internalMutation({
-  args: { messageId: v.id("messages"), job: vJob, step: v.union(vSendStep, v.null()), usage: vProviderUsage },
+  args: { messageId: v.id("messages"), step: v.union(vSendStep, v.null()) },
   returns: v.union(vSendAttempt, v.null()),
-  handler: async (ctx, { messageId, job, step, usage }) => {
-    await flushUsage(ctx, usage);
-    if ((await getRunningWork(ctx, job)) === null) return null;
+  handler: async (ctx, { messageId, step }) => {
     const row = await ctx.db.get("messages", messageId);
     const isCurrent = row !== null && (step === null || row.state === "sending");
     const now = Date.now();
     const change = !isCurrent ? null : step === null ? beginAttempt(row, now) : getNextState(row, step, now);
-    if (row === null || change === null) {
-      await completeWork(ctx, job);
-      return null;
-    }
+    if (row === null || change === null) return null;
     if (step?.kind === "migrated") {
       const from = (await getRoute(ctx, row)).chatId ?? getOptional("MESSENGER_CHAT_ID");
       if (from !== undefined) await moveChat(ctx, from, step.chatId);
     }
-    return applyStep(ctx, row, job, change);
+    return applyStep(ctx, row, change);
   },
 });
 
@@ -174,17 +168,15 @@ export async function moveChat(ctx: MutationCtx, from: string, to: string): Prom
 async function applyStep(
   ctx: MutationCtx,
   row: Doc<"messages">,
-  job: Job,
   change: Change,
 ): Promise<SendAttempt | null> {
   await ctx.db.patch("messages", row._id, change);
   const after = await getOrThrow(ctx, "messages", row._id);
-  if (after.state === "sending") return beginNextAttempt(ctx, after, job);
+  if (after.state === "sending") return beginNextAttempt(ctx, after);
   if (after.state === "queued") {
-    await snoozeWork(ctx, job, Math.max(0, after.dueAt - Date.now()));
+    await ctx.scheduler.runAt(after.dueAt, internal.messenger.delivery.resumeDelivery, {});
     return null;
   }
-  await completeWork(ctx, job);
   if (row.sealedBotToken !== undefined || row.secret !== undefined)
     await ctx.db.patch("messages", row._id, { sealedBotToken: undefined, secret: undefined });
   await settleCard(ctx, after);
@@ -219,13 +211,9 @@ function isPrivate(chatId: string | null): boolean {
   return chatId !== null && /^\d+$/.test(chatId) && chatId !== getOptional("MESSENGER_CHAT_ID");
 }
 
-async function beginNextAttempt(
-  ctx: MutationCtx,
-  row: Doc<"messages">,
-  job: Job,
-): Promise<SendAttempt | null> {
+async function beginNextAttempt(ctx: MutationCtx, row: Doc<"messages">): Promise<SendAttempt | null> {
   const skip = async (error: string): Promise<null> => {
-    await applyStep(ctx, row, job, { state: "skipped", error });
+    await applyStep(ctx, row, { state: "skipped", error });
     return null;
   };
   const { userId, kind, partsSent } = row;

@@ -161,8 +161,8 @@ export const messengerTables = {
     .index("by_expiresAt", ["expiresAt"]),
 
   /**
-   * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (every later step; the last within a day). Dies after a month; an answer to an unlinked chat after a week.
+   * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send),
+   * `messenger/outbox` (every later step; the last within a day) and `messenger/delivery` (one that cannot be advanced). Dies after a month; an answer to an unlinked chat after a week.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply; `""` for an answer to an unlinked chat. */

@@ -11,6 +11,8 @@ import { MINUTE } from "../lib/time";
 import { startSampling } from "../market/samples";
 import { beginReading } from "../payments/deposits";
 import { beginFollowing } from "../whales/alerts";
+import { getUndeliveredSince } from "../messenger/delivery";
+import { getComparisonDueAt } from "../alerts/model";
 
 /**
  * Once a minute, finds due work of every domain: a row holds its due time, and an index finds the first. Due work runs in a
@@ -27,8 +29,9 @@ const DUE: Record<string, Due> = {
       (await queryDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.orders.steps.takeUpDue,
   },
-  alerts: { since: getAlertsDueSince, takeUp: internal.alerts.watch.checkAlerts },
+  alerts: { since: getComparisonDueAt, takeUp: internal.alerts.watch.checkAlerts },
   "posts to webhooks": { since: getPostsDueSince, takeUp: internal.messenger.webhooks.events.startPosting },
+  cards: { since: getUndeliveredSince, takeUp: internal.messenger.delivery.resumeDelivery },
   work: { since: getLostSince, takeUp: internal.platform.work.resumeLost },
 };
 
@@ -72,15 +75,6 @@ async function beginTimely(ctx: MutationCtx, now: number, isFirst: boolean): Pro
     }
   }
   return failures;
-}
-
-/** Watched subjects are compared every minute. */
-async function getAlertsDueSince({ db }: QueryCtx, now: number): Promise<number | null> {
-  const watched = await db
-    .query("alerts")
-    .withIndex("by_level", (q) => q.eq("state", "active"))
-    .first();
-  return watched === null ? null : now;
 }
 
 async function getPostsDueSince({ db }: QueryCtx, now: number): Promise<number | null> {

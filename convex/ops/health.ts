@@ -7,6 +7,7 @@ import { FAILS_FROM } from "../platform/outside/calls";
 import { findHeadProblem } from "../platform/outside/head";
 import { NOBODY, queryBy, queryByBoth, queryDue } from "../platform/records";
 import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
+import { getComparisonDueAt } from "../alerts/model";
 import { isOverdue } from "./troubles";
 import { vOwnChecks } from "./validators";
 
@@ -69,8 +70,9 @@ async function readOutbox(ctx: QueryCtx, now: number): Promise<Checks["outbox"]>
 }
 
 /** How long the oldest of each kind of unfinished work has been overdue; `null` without overdue work. */
-async function readOverdueWork({ db }: QueryCtx, now: number): Promise<Checks["pending"]> {
-  const [work, order, report, shift] = await Promise.all([
+async function readOverdueWork(ctx: QueryCtx, now: number): Promise<Checks["pending"]> {
+  const { db } = ctx;
+  const [work, order, report, shift, comparison] = await Promise.all([
     db
       .query("work")
       .withIndex("by_state_and_at", (q) => q.eq("state", "waiting"))
@@ -81,11 +83,13 @@ async function readOverdueWork({ db }: QueryCtx, now: number): Promise<Checks["p
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
       .first(),
+    getComparisonDueAt(ctx),
   ]);
   const late = (since: number | undefined) =>
     since === undefined || since > now ? null : computeAge(now, [since]);
   return {
     work: late(work?.at),
+    alerts: late(comparison ?? undefined),
     orders: late(order?.nextCheckAt),
     paidReports: late(report?.createdAt),
     shifts: late(shift?.nextCollectionAt),

@@ -1,3 +1,4 @@
+import { parse } from "convex-helpers/validators";
 import { v } from "convex/values";
 import { inflateSync } from "fflate";
 import { internal } from "../_generated/api";
@@ -5,6 +6,7 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
 import { once } from "../lib/lazy";
 import { DAY, HOUR } from "../lib/time";
+import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
@@ -45,10 +47,11 @@ async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null>
   return tokens.length === 0 ? null : { week, tokens };
 }
 
-/** @param alertId The id of a proposed or an active alert. */
-async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
+/** @param written An alert's condition in JSON: alerts with the same one share a picture. */
+async function readAlert(ctx: ActionCtx, written: string): Promise<DrawnAlert | null> {
   const now = Date.now();
-  const drawn = await ctx.runQuery(internal.alerts.observations.getDrawnAlert, { alertId, now });
+  const condition = parse(vCondition, JSON.parse(written));
+  const drawn = await ctx.runQuery(internal.alerts.observations.getDrawnHistory, { condition, now });
   return drawn === null || drawn.path.length < 2 ? null : { ...drawn, now };
 }
 
@@ -77,7 +80,7 @@ export const signals = defineDrawing((ctx, ids) => readSignals(ctx, ids.split(",
 /** Draws a week's signals. The subject is its Monday. */
 export const week = defineDrawing(readWeek, drawWeek);
 
-/** Draws an alert's last days. The subject is its id. */
+/** Draws an alert's last days. The subject is its condition in JSON. */
 export const alert = defineDrawing(readAlert, drawAlert);
 
 /** Draws a wallet's address to scan. The subject is the address. */

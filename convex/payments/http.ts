@@ -91,7 +91,7 @@ const report: MountedEndpoint = defineEndpoint({
     const { redeem } = await import("./redemption");
     const by = defined({ keyHash: caller.keyHash, named });
     const purchase = { proof: paymentProof, order, shown: hashPresented(paymentProof, order), ...by };
-    const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase));
+    const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase), { isOrder: true });
     if (redeemed.kind === "refused") throw buildPaymentRequired(redeemed);
     const { focus, headers: receipt } = redeemed;
     const result = toPublicResult(redeemed.result);

@@ -5,7 +5,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "./changes";
-import { AppError } from "../lib/errors";
+import { AppError, getErrorData } from "../lib/errors";
 import { refuseBeyond } from "./limits/budget";
 import { type Caller, getCallerClass, toBillingSubject, type BillingSubject } from "./limits/callers";
 import { charge } from "./limits/charges";
@@ -15,7 +15,16 @@ import { deadlines } from "./outside/deadlines";
 import { sha256Hex } from "../lib/crypto";
 import { vBillingSubject } from "./tables";
 import { createPauses, MINUTE, SECOND } from "../lib/time";
-import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, type Job, type Terms } from "./work";
+import {
+  completeWork,
+  buildFailureHandler,
+  enqueueWork,
+  refuseLate,
+  vFailure,
+  vJob,
+  type Job,
+  type Terms,
+} from "./work";
 import { defineWorker } from "./worker";
 
 /**
@@ -96,12 +105,12 @@ export async function markOutdated(ctx: MutationCtx, key: string): Promise<void>
 type RefreshTerms = Pick<Terms, "queue"> & { key: string; caller: Caller; restMs?: number };
 
 /**
- * Begins a refresh of a cached answer, or joins the running one; callers wait for it with `awaitRefresh`.
+ * Begins a refresh of a cached answer, or joins the running one; callers wait for it with `awaitRefreshAs`.
  * @example await beginRefresh(ctx, { key: "market:", caller }, renewMarket, {});
  * @param terms.queue Where it waits for a place; absent: it begins at once.
  * @param terms.restMs For this long after a failure no new attempt begins: callers get the failed one's error.
  * @returns The key, to wait at.
- * @throws AppError `rate_limited`, also when the day's budget is used up.
+ * @throws AppError `rate_limited`, also when the day's budget is used up, or so much waits that the answer would be late.
  */
 export async function beginRefresh<Args extends Record<string, Value>>(
   ctx: MutationCtx,
@@ -110,6 +119,7 @@ export async function beginRefresh<Args extends Record<string, Value>>(
   args: Args,
 ): Promise<string> {
   if (!(await claimRefresh(ctx, key, LEASE_MS))) return key;
+  if (place.queue !== undefined) await refuseLate(ctx, getCallerClass(caller));
   await charge(ctx, "question", caller);
   const billTo = toBillingSubject(caller);
   await refuseBeyond(ctx, billTo);
@@ -162,12 +172,20 @@ export const recordFailure = defineMutation(
   },
 );
 
-const vAnswer = v.object({ fetchedAt: v.number(), body: v.string(), isOutdated: v.boolean() });
+const vAnswer = v.object({
+  fetchedAt: v.number(),
+  body: v.string(),
+  isOutdated: v.boolean(),
+  /** Epoch ms until which running work renews it; 0 if none runs. */
+  renewingUntil: v.number(),
+});
 
 /** The last good answer at a key, however old. */
 export async function findAnswer(ctx: QueryCtx, key: string): Promise<Infer<typeof vAnswer> | null> {
-  const { body, doneAt, isOutdated = false } = (await findRefresh(ctx, key)) ?? {};
-  return body === undefined || doneAt === undefined ? null : { fetchedAt: doneAt, body, isOutdated };
+  const row = await findRefresh(ctx, key);
+  const { body, doneAt, isOutdated = false, leaseUntil = 0 } = row ?? {};
+  if (body === undefined || doneAt === undefined) return null;
+  return { fetchedAt: doneAt, body, isOutdated, renewingUntil: leaseUntil };
 }
 
 /** The same for actions. */
@@ -187,57 +205,85 @@ const vOutcome = v.object({
   restsUntil: v.optional(v.number()),
 });
 
-/** How the work at a key has ended, with its failure if it failed; `null` while it runs. */
-export const getRefreshOutcome = internalQuery({
-  args: { key: v.string() },
-  returns: v.union(vOutcome, v.null()),
-  handler: async (ctx, { key }): Promise<Infer<typeof vOutcome> | null> => {
-    const row = await findRefresh(ctx, key);
-    return row === null || row.leaseUntil !== undefined ? null : (row.failure ?? {});
-  },
+/** How the work at each key has ended, with its failure if it failed; `null` while it runs. */
+export const listRefreshOutcomes = internalQuery({
+  args: { keys: v.array(v.string()) },
+  returns: v.array(v.union(vOutcome, v.null())),
+  handler: (ctx, { keys }): Promise<(Infer<typeof vOutcome> | null)[]> =>
+    Promise.all(
+      keys.map(async (key) => {
+        const row = await findRefresh(ctx, key);
+        return row === null || row.leaseUntil !== undefined ? null : (row.failure ?? {});
+      }),
+    ),
 });
 
+type RefreshOutcome = Infer<typeof vOutcome> | null;
+
 /**
- * Whether the work at a key has ended. For actions.
+ * Whether work has ended.
  * @throws AppError `upstream` if it failed, with the end of its rest as `retryAfterMs`; `invalid_request` if the question
  * itself was refused.
  */
-export async function hasEnded(ctx: ActionCtx, key: string): Promise<boolean> {
-  const ended = await ctx.runQuery(internal.platform.cache.getRefreshOutcome, { key });
-  if (ended?.error === undefined) return ended !== null;
-  const { error, isQuestions, restsUntil = 0 } = ended;
+function requireSuccess(outcome: RefreshOutcome): boolean {
+  if (outcome?.error === undefined) return outcome !== null;
+  const { error, isQuestions, restsUntil = 0 } = outcome;
   if (isQuestions === true) throw new AppError("invalid_request", error);
   throw new AppError("upstream", error, { retryAfterMs: Math.max(0, restsUntil - Date.now()) });
 }
 
-/**
- * Waits until the work at a key has ended, at most until the deadline.
- * @returns `late` if the deadline came first (the work continues).
- * @throws AppError as `hasEnded`
- */
-export async function awaitRefresh(
+/** Whether the work at a key has ended. For actions. @throws AppError `upstream`, `invalid_request` if it failed. */
+export async function hasEnded(ctx: ActionCtx, key: string): Promise<boolean> {
+  const [outcome = null] = await ctx.runQuery(internal.platform.cache.listRefreshOutcomes, { keys: [key] });
+  return requireSuccess(outcome);
+}
+
+/** Waits until the work at all keys has ended, at most until the deadline. @returns How each has ended; `null` while it runs. */
+export async function awaitRefreshes(
   ctx: ActionCtx,
-  key: string,
+  keys: string[],
   signal: AbortSignal,
-): Promise<"done" | "late"> {
+): Promise<RefreshOutcome[]> {
   const pause = createPauses(FIRST_LOOK_MS, LATER_LOOKS, LONGEST_LOOK_MS);
-  while (!signal.aborted) {
-    if (await hasEnded(ctx, key)) return "done";
-    await pause();
+  for (;;) {
+    const outcomes: RefreshOutcome[] = await ctx.runQuery(internal.platform.cache.listRefreshOutcomes, {
+      keys,
+    });
+    if (signal.aborted || !outcomes.includes(null)) return outcomes;
+    await pause(signal);
   }
-  return "late";
-}
-
-/** `awaitRefresh` for a caller, which holds a concurrency slot meanwhile. @throws AppError `rate_limited` without a free slot. */
-export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string): Promise<void> {
-  const wait = () => awaitRefresh(ctx, key, AbortSignal.timeout(deadlines.caller));
-  await holdSlot(ctx, caller, wait);
 }
 
 /**
- * Reads the answer at a key, and renews it when it is old. For actions.
- * @param steps.upstream The name of the source, for callers.
- * @param steps.freshMs Up to this age the stored answer is returned, and nothing is written.
+ * Waits, as a caller who holds a concurrency slot meanwhile, until the work at a key has ended, or as long as callers wait
+ * (the work continues).
+ * @throws AppError `rate_limited` without a free slot; `upstream`, `invalid_request` if the work failed.
+ */
+export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string): Promise<void> {
+  await holdSlot(ctx, caller, async () => {
+    const [outcome = null] = await awaitRefreshes(ctx, [key], AbortSignal.timeout(deadlines.caller));
+    requireSuccess(outcome);
+  });
+}
+
+/** The part of an answer's readers who renew it at the end of its time; it grows to all of them. */
+const LEAST_RENEWERS = 0.01;
+
+type Reading = {
+  /** The name of the source, for callers. */
+  upstream: string;
+  /** Up to this age (ms) the stored answer is returned, and nothing is written. */
+  freshMs: (body: string) => number;
+  /** For this long (ms) after that it is still returned, and renewed behind its reader. */
+  staleMs?: number;
+  caller: Caller;
+  key: string;
+  begin: () => Promise<string>;
+};
+
+/**
+ * Reads the answer at a key, and renews it when it is old. For actions. A reader who joins the work of another is not
+ * refused where there is an earlier answer.
  * @returns The fresh answer; if the refresh takes longer than a caller waits, the last one, however old.
  * @example
  * const { body } = await readThrough(ctx, {
@@ -251,21 +297,35 @@ export async function awaitRefreshAs(ctx: ActionCtx, caller: Caller, key: string
  */
 export async function readThrough(
   ctx: ActionCtx,
-  steps: {
-    upstream: string;
-    freshMs: (body: string) => number;
-    caller: Caller;
-    key: string;
-    begin: () => Promise<string>;
-  },
+  { upstream, freshMs, staleMs = 0, caller, key, begin }: Reading,
 ): Promise<{ fetchedAt: number; body: string }> {
-  const read = () => ctx.runQuery(internal.platform.cache.readAnswerAt, { key: steps.key });
+  const read = () => ctx.runQuery(internal.platform.cache.readAnswerAt, { key });
   const stored = await read();
-  if (stored !== null && !stored.isOutdated && Date.now() - stored.fetchedAt < steps.freshMs(stored.body))
-    return stored;
-  await awaitRefreshAs(ctx, steps.caller, await steps.begin());
+  const isRenewing = stored !== null && stored.renewingUntil > Date.now();
+  if (stored !== null && !stored.isOutdated) {
+    const overdue = Date.now() - stored.fetchedAt - freshMs(stored.body);
+    if (overdue < 0) return stored;
+    if (overdue < staleMs) {
+      // Many readers come at once: each that began it would conflict with the others.
+      if (!isRenewing && Math.random() < LEAST_RENEWERS + (overdue / staleMs) ** 2)
+        await orNullIfRefused(begin());
+      return stored;
+    }
+  }
+  const renewal = awaitRefreshAs(ctx, caller, isRenewing ? key : await begin());
+  await (isRenewing ? orNullIfRefused(renewal) : renewal);
   const renewed = await read();
   if (renewed === null)
-    throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);
+    throw new AppError("upstream", `${upstream} did not answer in time: ask again shortly`);
   return renewed;
+}
+
+/** `null` for work that a limit refuses. */
+async function orNullIfRefused<Value>(work: Promise<Value>): Promise<Value | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (getErrorData(error)?.code !== "rate_limited") throw error;
+    return null;
+  }
 }

@@ -33,8 +33,8 @@ export const vBillingSubject = v.union(
   v.object({ class: v.literal("shift"), ...vHolders }),
 );
 
-/** `models` and `messages` have a concurrency limit; `free` work begins when it is due. */
-const vQueue = literals("models", "messages", "free");
+/** `models` and `broadcasts` have a concurrency limit; `free` work begins when it is due. */
+const vQueue = literals("models", "broadcasts", "free");
 
 export const platformTables = {
   /**
@@ -146,6 +146,8 @@ export const platformTables = {
     /** The signed-in user, and the address, hashed. Absent if unknown. */
     user: v.optional(v.string()),
     address: v.optional(v.string()),
+    /** Whether its holder waits for an order or a payment. */
+    isOrder: v.optional(v.literal(true)),
     /** Epoch ms; after this it counts as lost. */
     until: v.number(),
   })
@@ -173,5 +175,5 @@ export const platformRecords: RecordsOf<typeof platformTables> = {
       aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", toDay(before))),
     },
   },
-  slots: { keep: "48 rows at most, each taken over when its holder was lost" },
+  slots: { keep: "one row a slot, taken over when its holder was lost" },
 };

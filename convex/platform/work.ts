@@ -4,13 +4,14 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "./changes";
-import { getErrorMessage } from "../lib/errors";
+import { getErrorMessage, limitExceeded } from "../lib/errors";
 import { literals } from "../lib/literals";
 import { log } from "../lib/log";
 import { flushUsage, vProviderUsage } from "./outside/calls";
 import { MINUTE, SECOND } from "../lib/time";
+import { getSizes } from "./limits/sizes";
 
 /**
  * One queue for every piece of leased work. A room opens it in the mutation that decides it, names the action that does it,
@@ -35,20 +36,24 @@ export const vFailure = {
 export type WorkFailure = ObjectType<typeof vFailure>;
 
 /** The order in which waiting work begins. */
-const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3, broadcast: 4 };
+const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
 type Rank = keyof typeof RANKS;
+
+/** The queues whose work waits for a place. */
+const vQueue = literals("models", "broadcasts");
+type Queue = Infer<typeof vQueue>;
 
 /** How a piece of work is done, besides its action; `platform/tables` says what the row's fields mean. */
 export type Terms = Pick<Doc<"work">, "attempts" | "until" | "onFailure" | "subject"> & {
   /** The queue in which it waits for a place; absent: it begins as soon as it is due. */
-  queue?: "models" | "messages";
+  queue?: Queue;
   /** Absent: `service`. */
   rank?: Rank;
 };
 
-/** How many run at once. The small platform class runs 8 scheduled functions: two are left for sends, deposits and crons. */
-const WIDTHS = { models: 4, messages: 2 };
-/** Callers' own work at the models leaves one place to paid and scheduled work, and a broadcast one to every other card. */
+/** How many pieces of a queue's work run at once. */
+const getWidth = (queue: Queue): number => (queue === "models" ? getSizes().models : 1);
+/** Callers' own work leaves one place to paid and scheduled work. */
 const LEFT_TO_OTHERS = 1;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */
 const LEASE_MS = 10 * MINUTE;
@@ -88,6 +93,45 @@ export async function enqueueWork<Args extends Record<string, Value>>(
   };
   const _id = await ctx.db.insert("work", fields);
   await continueAfter(ctx, { ...fields, _id }, 0);
+}
+
+/** When to try again if the queue is too long. */
+const RETRY_MS = 10 * SECOND;
+
+/**
+ * Refuses a caller's work that would get its place too late for its caller: as many may wait as callers have places. Read
+ * from a snapshot that may be a moment old: a current read would make all callers conflict.
+ * @throws AppError `rate_limited`
+ */
+export async function refuseLate(ctx: MutationCtx, rank: Rank): Promise<void> {
+  const stale = { useStaleSnapshot: true };
+  const given = { rank: RANKS[rank], now: Date.now() };
+  if (await ctx.runQuery(internal.platform.work.isQueueLong, given, stale))
+    throw limitExceeded("All places for new answers are taken, and enough callers wait for one", RETRY_MS);
+}
+
+/** Whether as much work as may wait is waiting before work of a rank. */
+export const isQueueLong = internalQuery({
+  args: { rank: v.number(), now: v.number() },
+  returns: v.boolean(),
+  handler: async (ctx, { rank, now }) => {
+    let left = getSizes().models - LEFT_TO_OTHERS;
+    for (const one of Object.values(RANKS).filter((before) => before <= rank)) {
+      const waiting = await queryWaiting(ctx, "models", one, now).take(left);
+      left -= waiting.length;
+      if (left <= 0) return true;
+    }
+    return false;
+  },
+});
+
+/** Due work of a rank that waits for a place, the oldest first. */
+function queryWaiting(ctx: QueryCtx, queue: Queue, rank: number, now: number) {
+  return ctx.db
+    .query("work")
+    .withIndex("by_queue", (q) =>
+      q.eq("queue", queue).eq("state", "waiting").eq("rank", rank).lte("at", now),
+    );
 }
 
 /** The work about a subject that its room has opened, or `null`. */
@@ -160,22 +204,18 @@ async function retryOrFail(
 }
 
 /** Starts what is due and has a place: the lowest rank first, and of the same the oldest. */
-async function fill(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
+async function fill(ctx: MutationCtx, queue: Queue): Promise<void> {
+  const width = getWidth(queue);
   const running = await ctx.db
     .query("work")
     .withIndex("by_queue", (q) => q.eq("queue", queue).eq("state", "running"))
-    .take(WIDTHS[queue]);
-  let free = WIDTHS[queue] - running.length;
+    .take(width);
+  let free = width - running.length;
   for (const rank of Object.values(RANKS)) {
-    const isOwed = rank <= (queue === "messages" ? RANKS.anonymous : RANKS.service);
+    const isOwed = queue === "broadcasts" || rank <= RANKS.service;
     const most = isOwed ? free : free - LEFT_TO_OTHERS;
     if (most <= 0) continue;
-    const due = await ctx.db
-      .query("work")
-      .withIndex("by_queue", (q) =>
-        q.eq("queue", queue).eq("state", "waiting").eq("rank", rank).lte("at", Date.now()),
-      )
-      .take(most);
+    const due = await queryWaiting(ctx, queue, rank, Date.now()).take(most);
     for (const row of due) await start(ctx, row);
     free -= due.length;
   }
@@ -192,7 +232,15 @@ async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Opene
 
 async function close(ctx: MutationCtx, { _id, queue, state }: Doc<"work">): Promise<void> {
   await ctx.db.delete("work", _id);
-  if (queue !== "free" && state === "running") await scheduleNext(ctx, queue);
+  if (queue !== "free" && state === "running") await passPlaceOn(ctx, queue);
+}
+
+/** Gives a place that has become free to what waits; whatever is enqueued later looks for a place itself. */
+async function passPlaceOn(ctx: MutationCtx, queue: Queue): Promise<void> {
+  const waiting = ctx.db
+    .query("work")
+    .withIndex("by_queue", (q) => q.eq("queue", queue).eq("state", "waiting"));
+  if ((await waiting.first()) !== null) await scheduleNext(ctx, queue);
 }
 
 async function putOff(ctx: MutationCtx, row: Doc<"work">, ms: number, failures = row.failures) {
@@ -210,7 +258,7 @@ async function continueAfter(ctx: MutationCtx, row: Opened, ms: number): Promise
   else await scheduleNext(ctx, queue);
 }
 
-async function scheduleNext(ctx: MutationCtx, queue: keyof typeof WIDTHS): Promise<void> {
+async function scheduleNext(ctx: MutationCtx, queue: Queue): Promise<void> {
   await ctx.scheduler.runAfter(0, internal.platform.work.startNext, { queue });
 }
 
@@ -229,9 +277,7 @@ async function callHandler(
 }
 
 /** Starts what is due in a queue and has a place. */
-export const startNext = defineMutation({ queue: literals("models", "messages") }, (ctx, { queue }) =>
-  fill(ctx, queue),
-);
+export const startNext = defineMutation({ queue: vQueue }, (ctx, { queue }) => fill(ctx, queue));
 
 /** Begins work whose pause is over. */
 export const resumeWork = defineMutation({ workId: v.id("work") }, async (ctx, { workId }) => {
@@ -273,7 +319,7 @@ export const resumeLost = defineMutation({}, async (ctx) => {
     const row = queue === "free" ? await ctx.db.get("work", _id) : null;
     if (row !== null) await runWorkNow(ctx, row);
   }
-  for (const queue of ["models", "messages"] as const)
+  for (const queue of ["models", "broadcasts"] as const)
     if (waiting.some((row) => row.queue === queue)) await scheduleNext(ctx, queue);
 });
 

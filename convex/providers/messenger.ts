@@ -40,14 +40,17 @@ type Button = { text: string } & ({ href: string } | { command: string });
 /** The message to replace: its words are a text, or the caption of a picture. */
 type Replaced = { messageId: number; isPicture: boolean };
 
+/** A picture or another file (`name`), or a picture by the messenger's id of it for this bot. */
+export type SentFile = { bytes: ArrayBuffer; name: string | undefined } | { fileId: string };
+
 type Message = {
   chatId: string;
   /** The topic in the chat; `null` for none. */
   threadId: number | null;
   /** HTML, at most 4,096 characters after parsing; below a picture at most 1,024, or "". */
   text: string;
-  /** The picture to send with it, or another file by its name, or a picture by the messenger's id of it for this bot. */
-  file: { bytes: ArrayBuffer; name: string | undefined } | { fileId: string } | null;
+  /** Sent with it. */
+  file: SentFile | null;
   /** Rows of them. */
   buttons: readonly (readonly Button[])[];
   /** The message to replace; repeating a replacement changes nothing. */
@@ -77,7 +80,10 @@ function buildBody(message: Message): RequestInit {
     const textFields = { text, parse_mode: "HTML", link_preview_options: { is_disabled: true } };
     return buildJsonPost({ ...where, ...(edits?.isPicture === true ? caption : textFields) });
   }
-  if ("fileId" in file) return buildJsonPost({ ...where, ...caption, photo: file.fileId });
+  if ("fileId" in file) {
+    const media = { type: "photo", media: file.fileId, ...caption };
+    return buildJsonPost({ ...where, ...(edits === null ? { photo: file.fileId, ...caption } : { media }) });
+  }
   const { bytes, name: fileName } = file;
   const kind = fileName === undefined ? "photo" : "document";
   const media = { type: kind, media: `attach://${kind}`, ...caption };

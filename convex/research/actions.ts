@@ -14,8 +14,9 @@ import { vBillingSubject } from "../platform/tables";
 import { cut } from "../lib/text/strings";
 import { toIso, getRoundedNow, rejectWhenLate } from "../lib/time";
 import { defineWorker } from "../platform/worker";
-import { askForMarket } from "../market/actions";
+import { askForMarket, listMarketRequests } from "../market/actions";
 import { collectFacts } from "../market/collectors";
+import type { CollectionRequest } from "../market/tables";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { listKeys } from "../lib/objects";
@@ -159,25 +160,31 @@ async function askSources(
   };
   const askIfMissing = <Answer>(model: Model, begin: () => Promise<Answer>) =>
     models.includes(model) ? begin() : null;
+  // Facts have rows of their own: the report shows which are late when it is written. The market's are gathered with them.
+  const own = listCollectionsFor(focus);
+  const ofMarket = models.includes("market") ? listMarketRequests(focus) : [];
+  const isOfMarket = createFilter(ofMarket);
+  const gathering = collectFacts(ctx, [...ofMarket, ...own.filter((one) => !isOfMarket(one))], {
+    freshMs: SHARED_FOR_MS,
+  });
   const saying = askIfMissing("sentiment", () => askSentimentOn(ctx, focus, billTo));
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask(
       "market",
-      askIfMissing("market", () => askMarket(ctx, { focus, needsList: isDataPoint }, billTo)),
+      askIfMissing("market", () => askMarket(ctx, { focus, needsList: isDataPoint }, billTo, gathering)),
     ),
     ask("sentiment", saying),
     ask(
       "onchain",
       askIfMissing("onchain", () => askOnchain(ctx, focus, billTo)),
     ),
-    // Facts have rows of their own: the report shows which are late when it is written.
-    ask("facts", collectFacts(ctx, listCollectionsFor(focus), { freshMs: SHARED_FOR_MS })),
+    ask("facts", gathering),
   ]);
   const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE_SOURCE);
   return {
     answers: {
       ...defined({ market, sentiment, onchain }),
-      missing: [...missing, ...uncollected],
+      missing: [...missing, ...uncollected.filter(createFilter(own))],
     },
     late: isLate ? saying : null,
   };
@@ -186,12 +193,17 @@ async function askSources(
 /** The answer of a model. */
 type Said<Model extends keyof typeof MODELS> = NonNullable<Answers[Model]>;
 
+/** Whether a collection is among these. */
+const createFilter = (among: readonly CollectionRequest[]) => (one: CollectionRequest) =>
+  among.some(({ collector, subject }) => collector === one.collector && subject === one.subject);
+
 async function askMarket(
   ctx: ActionCtx,
   terms: { focus: string; needsList: boolean },
   billTo: BillingSubject,
+  gathering: Promise<unknown>,
 ): Promise<Said<"market">> {
-  const { trending, top20, raw } = await askForMarket(ctx, terms, billTo);
+  const { trending, top20, raw } = await askForMarket(ctx, terms, billTo, gathering);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))

@@ -103,6 +103,11 @@ export async function listReports(ctx: QueryCtx, shiftId: Id<"shifts">): Promise
   return queryBy(ctx.db.query("reports"), "jobId", shiftId).take(KINDS.length);
 }
 
+/** A shift's last report, whatever its state; `null` without one. */
+export async function findLastReport(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports"> | null> {
+  return queryBy(ctx.db.query("reports"), "jobId", shiftId).order("desc").first();
+}
+
 /** A shift as its user sees it. */
 const vShift = researchTables.shifts.validator
   .pick("token", "status", "startedAt", "stopsAt", "endedAt")

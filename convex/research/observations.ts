@@ -27,8 +27,16 @@ const INTERVAL_MS = 30 * MINUTE;
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   const { token: focus, paidBy } = shift;
   const nextCollectionAt = now + INTERVAL_MS;
+  // Shifts that are due at the same moment share a check.
+  const other = await ctx.db
+    .query("shifts")
+    .withIndex("by_status_and_nextCollectionAt", (q) =>
+      q.eq("status", "active").eq("nextCollectionAt", nextCollectionAt),
+    )
+    .first();
+  if (other === null)
+    await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.checkShiftsNow, {});
   await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
-  await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.checkShiftsNow, {});
   const latest = await findLatestObservation(ctx, focus);
   let observationId = latest?._id;
   if (observationId === undefined || !(latest?.state === "waiting" || isRecent(latest))) {

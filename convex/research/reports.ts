@@ -16,6 +16,7 @@ import { emitToOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
 import { buildReportCard } from "./cards";
 import {
+  findLastReport,
   getDueReport,
   getFocusName,
   toResearchKey,
@@ -62,7 +63,7 @@ const AGENT_ID = "research-default";
 /** Enqueues the due report of a shift, once it has a collection of the last ten minutes. */
 export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
   const { _id: jobId, userId, token: focus, startedAt, observationIds } = shift;
-  const last = (await listReports(ctx, jobId)).at(-1);
+  const last = await findLastReport(ctx, jobId);
   const kind = getDueReport(last?.kind, startedAt, now);
   if (kind === null || last?.state === "writing") return;
   // The end of the pending collection triggers another check.
@@ -105,7 +106,7 @@ async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
 
 /** Drops the report that is being written for a shift, if any. */
 export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const row = (await listReports(ctx, shiftId)).at(-1);
+  const row = await findLastReport(ctx, shiftId);
   if (row?.state !== "writing") return;
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);

@@ -4,6 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { defineMutation, defineCron } from "../platform/changes";
 import { AppError, KEY_USED } from "../lib/errors";
 import { refuseBeyond } from "../platform/limits/budget";
+import { getSizes } from "../platform/limits/sizes";
 import { queryByBoth } from "../platform/records";
 import { vCallersPart } from "../platform/tables";
 import { toIso } from "../lib/time";
@@ -25,9 +26,10 @@ import { dropReport, openDueReport } from "./reports";
 
 /** Shifts: their start and end, and the collections in between. Their reports are in `research/reports`. */
 
-/** The most active shifts that one network address has started, and the most in all. */
+/** The most active shifts that one network address has started. */
 const MAX_ACTIVE_AROUND = 20;
-const MAX_ACTIVE_IN_ALL = 100;
+/** The most shifts that one check looks at; it is followed by another within minutes. */
+const CHECKED = 100;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
@@ -68,7 +70,7 @@ export const startShift = internalMutation({
         : "POST /mcp/research/stop stops a user's";
     refuseActive(MAX_ACTIVE, await listActiveShifts(ctx, userId), startedAt, "of one user", how);
     const everybodys = await listAllActiveShifts(ctx);
-    refuseActive(MAX_ACTIVE_IN_ALL, everybodys, startedAt, "of everybody together", how);
+    refuseActive(getSizes().shifts, everybodys, startedAt, "of everybody together", how);
     for (const holder of paidBy.holders) {
       const around = everybodys.filter((shift) => shift.paidBy.holders.includes(holder));
       refuseActive(MAX_ACTIVE_AROUND, around, startedAt, "from one network address", how);
@@ -144,12 +146,12 @@ export const stop = internalMutation({
   },
 });
 
-/** All active shifts. */
+/** All active shifts, of which there are at most as many as the deployment's class allows. */
 async function listAllActiveShifts(ctx: QueryCtx): Promise<Doc<"shifts">[]> {
   return ctx.db
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
-    .take(MAX_ACTIVE_IN_ALL);
+    .take(getSizes().shifts);
 }
 
 /** Adds data points to the shifts that are due for one, and enqueues the reports that are due. */
@@ -158,7 +160,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
   const uncollected = await ctx.db
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
-    .take(MAX_ACTIVE_IN_ALL);
+    .take(CHECKED);
   // After a shift's end, only its final report adds a data point.
   for (const shift of uncollected) if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
   const unreported = await ctx.db
@@ -166,7 +168,7 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
     .withIndex("by_status_and_nextReportAt", (q) =>
       q.eq("status", "active").gt("nextReportAt", 0).lte("nextReportAt", now),
     )
-    .take(MAX_ACTIVE_IN_ALL);
+    .take(CHECKED);
   for (const shift of unreported) await openDueReport(ctx, shift, now);
 }
 

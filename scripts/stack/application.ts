@@ -17,7 +17,6 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import schema from "../../convex/schema";
 import type { Clock } from "./clock";
-import { spent, type Spent } from "./quicker";
 
 /**
  * The application on Convex's own test library: a stand-in for the platform, for development and checks. Transactions
@@ -29,8 +28,6 @@ type FunctionArgs = Record<string, Value>;
 export type FunctionKind = "query" | "mutation" | "action";
 /** Every row of every table, by table. */
 export type Rows = Record<string, GenericDocument[]>;
-/** Calls of a function, the JSON bytes of its arguments and answers, and what a transaction reads and writes. */
-export type Usage = Record<string, { calls: number; bytes: number } & Partial<Spent>>;
 
 /** The application as the local stack sees it. Functions are named as in `research/shifts:startShift`. */
 export type Application = {
@@ -46,7 +43,6 @@ export type Application = {
   restore: (rows: Rows) => Promise<void>;
   /** How many functions have run: rows can only change with it. */
   count: () => number;
-  usage: () => Usage;
   /** Deletes the rows of finished scheduled functions that were due before `time`. */
   forgetJobs: (time: number) => Promise<void>;
   /** No function starts afterwards. */
@@ -95,7 +91,6 @@ export const STOPPED = "The local stack has stopped";
 
 /** @param host Runs actions and HTTP actions, in place of the library. */
 export async function createApplication(clock: Clock, host: ActionHost | null = null): Promise<Application> {
-  const usage: Usage = {};
   let count = 0;
   let stopped = false;
   const meterCall = (name: string, registered: Registered) => {
@@ -104,11 +99,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
     return async (ctx: unknown, ...given: unknown[]) => {
       if (stopped) throw new Error(STOPPED);
       count++;
-      const one = (usage[name] ??= { calls: 0, bytes: 0 });
-      one.calls++;
-      const answer = await handler(ctx, ...given);
-      one.bytes += measureSize(given[0]) + measureSize(answer);
-      return answer;
+      return await handler(ctx, ...given);
     };
   };
   const modules = await loadModules(convexDirectory, "ts", meterCall);
@@ -153,8 +144,6 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
     rows: () => clock.inside(() => toRows(t)),
     restore: (rows) => clock.inside(() => restoreRows(t, rows)),
     count: () => count,
-    usage: () =>
-      Object.fromEntries(Object.entries(usage).map(([name, one]) => [name, { ...one, ...spent.get(name) }])),
     forgetJobs: (time) =>
       clock.inside(() =>
         t.run(async ({ db }) => {
@@ -204,10 +193,6 @@ export function toFailure(error: unknown): { message: string; data?: JSONValue }
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof ConvexError)) return { message };
   return { message, data: convexToJson(anyValue.parse(error.data)) };
-}
-
-function measureSize(value: unknown): number {
-  return value === undefined ? 0 : (JSON.stringify(value)?.length ?? 0);
 }
 
 function isRegistered(value: unknown): value is Registered {

@@ -3,11 +3,11 @@ import type { ValidatorJSON } from "convex/values";
 import type { LoadHook } from "node:module";
 
 /**
- * Rewrites eight places of Convex's test library, on the stack and in the tests. The library finds the fitting member of a
+ * Rewrites ten places of Convex's test library, on the stack and in the tests. The library finds the fitting member of a
  * union by throwing for every other one, serialises and parses a function's validators at each call and a query's bounds at
  * each row, guards every global although a transaction changes six, and has six contexts, which Node hands to every promise.
- * The library itself still describes an unfitting value. Added are refusals of the platform that the library lacks: of values,
- * and of transactions that take too long.
+ * The library itself still describes an unfitting value. Added are refusals of the platform that the library lacks (of values,
+ * and of transactions that take too long) and the count of calls that it bills.
  */
 const QUICKER = [
   [
@@ -16,13 +16,22 @@ const QUICKER = [
   ],
   [
     "await nestedTxStorage.run(childLock, invokeInContext)",
-    "await runMeasured(functionPath.udfPath, transactionManager, () => nestedTxStorage.run(childLock, invokeInContext))",
+    "await runMeasured(functionPath.udfPath, isNested, transactionManager, () => nestedTxStorage.run(childLock, invokeInContext))",
   ],
   [
     "function evaluateFieldPath(fieldPath, document) {",
     "function evaluateFieldPath(fieldPath, document) { if (isPlainField(document[fieldPath])) return document[fieldPath];",
   ],
   ["const value = evaluateQueryValue(expr.value);", "const value = readBound(expr, evaluateQueryValue);"],
+  [
+    "await transactionManager.begin(isNested, transactionLimits);",
+    "countCall(functionPath, isNested); await transactionManager.begin(isNested, transactionLimits);",
+  ],
+  [
+    "authStorage.run(authForChild, () => a.invokeAction(",
+    "authStorage.run(authForChild, () => (countCall(functionPath, false), a).invokeAction(",
+  ],
+  ["a.invokeHttpAction(", "(countCall(httpCtx, false), a).invokeHttpAction("],
   ["for (const key of PATCHABLE_GLOBALS)", "for (const key of OVERRIDDEN)"],
   ["JSON.parse(func.exportArgs())", "readValidators(func).args"],
   ["JSON.parse(func.exportReturns())", "readValidators(func).returns"],
@@ -33,7 +42,7 @@ export const isTestLibrary = (id: string) => id.endsWith("/convex-test/dist/inde
 
 /** The test library's code with the shortcuts in it, which it imports from `here`, this file. */
 export function quickenLibrary(code: string, here: string): string {
-  let quick = `import { readBound, Context, fits, isPlainField, runMeasured, OVERRIDDEN, refuse, validateRecord, readValidators } from ${JSON.stringify(here)};\n${code}`;
+  let quick = `import { readBound, Context, countCall, fits, isPlainField, runMeasured, OVERRIDDEN, refuse, validateRecord, readValidators } from ${JSON.stringify(here)};\n${code}`;
   for (const [usual, quicker] of QUICKER) {
     if (!quick.includes(usual)) throw new Error(`convex-test no longer has: ${usual}`);
     quick = quick.replaceAll(usual, quicker);
@@ -203,8 +212,22 @@ type Layer = { metrics: Metrics; enforce: boolean };
 type Manager = { getMetricsTracker: () => { _current: () => Layer | undefined } | null };
 /** The reads and writes of a function's calls, and the most processor time of one. */
 export type Spent = Metrics & { longestMs: number };
-/** By the functions' names, since the process began. */
+/** By the functions' names, since the process began: what a function calls counts for both. */
 export const spent = new Map<string, Spent>();
+/** The bytes of all of them together. */
+export const moved = { bytesRead: 0, bytesWritten: 0 };
+
+/** The calls that the platform bills, by the functions' names, since the process began; requests are `http`. */
+export const billed = new Map<string, number>();
+
+/** Counts a call; the platform bills none that a transaction makes, and none of a component. */
+export function countCall(
+  { componentPath, udfPath }: { componentPath: string; udfPath: string },
+  isNested: boolean,
+): void {
+  if (!isNested && componentPath === "" && udfPath !== OWN)
+    billed.set(udfPath, (billed.get(udfPath) ?? 0) + 1);
+}
 
 /** The platform ends a transaction with more processor time. */
 const MOST_MS = 1_000;
@@ -216,6 +239,7 @@ const usualNow = performance.now.bind(performance);
 /** Runs a query or mutation. @throws Error beyond the platform's limit of processor time. */
 export async function runMeasured<Result>(
   name: string,
+  isNested: boolean,
   manager: Manager,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -239,6 +263,8 @@ export async function runMeasured<Result>(
   };
   for (const key of ["documentsRead", "bytesRead", "documentsWritten", "bytesWritten"] as const)
     one[key] += layer.metrics[key] - before[key];
+  for (const key of ["bytesRead", "bytesWritten"] as const)
+    if (!isNested) moved[key] += layer.metrics[key] - before[key];
   spent.set(name, one);
   if (isFirst) return result;
   one.longestMs = Math.max(one.longestMs, ms);

@@ -62,7 +62,7 @@ const parametersShape = z.looseObject({
   photo: z.unknown().optional(),
   document: z.unknown().optional(),
   /** JSON: in a form together with the picture that it names. */
-  media: z.string().default(""),
+  media: z.union([z.string(), z.looseObject({}).transform((media) => JSON.stringify(media))]).default(""),
   action: z.string().default(""),
   callback_query_id: asText,
   user_id: asText,
@@ -71,7 +71,8 @@ type Parameters = z.infer<typeof parametersShape>;
 
 const mediaShape = z.looseObject({
   type: z.literal("photo"),
-  media: z.literal("attach://photo"),
+  /** The form's file, or the id of one that the bot has sent. */
+  media: z.string(),
   caption,
   parse_mode: z.string().default(""),
 });
@@ -243,7 +244,8 @@ export function createMessenger(options: {
       return refuse(`there is no ${isText ? "text" : "caption"} in the message to edit`);
     const text = readText(source, mode, isText ? MESSAGE : CAPTION);
     if (isText && text === "") return refuse("message text is empty");
-    const photo = media === undefined ? undefined : await readPicture(botToken, parameters.photo);
+    const given = media?.media === "attach://photo" ? parameters.photo : media?.media;
+    const photo = media === undefined ? undefined : await readPicture(botToken, given);
     const keyboard = readKeyboard(parameters.reply_markup);
     const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
     if (photo === undefined && isSame) return refuse("message is not modified");

@@ -166,7 +166,8 @@ describe("an answer under way", () => {
     const chat = { chatId: String(ALICE), messengerId: String(ALICE), alone: true };
     const message = { updateId: update.update_id, sender: chat, text: "/ask Why?", forwarded: false };
     const job = { workId: work._id, attempt: 1 };
-    const late = { ...message, job, userId: null, outcome: { answer: [["Too late"]] } };
+    const usage = { outcomes: [], spent: [] };
+    const late = { ...message, job, userId: null, outcome: { answer: [["Too late"]] }, usage };
     await app.t.mutation(internal.bot.updates.storeBotAnswer, late);
     await arrived(app, 1);
     await app.t.mutation(internal.bot.updates.storeBotAnswer, late);

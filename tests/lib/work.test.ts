@@ -27,12 +27,12 @@ const LATER_MS = 31 * MINUTE;
  */
 const HAPPENINGS = ["stores", "throws", "dies", "rests", "stores and throws"] as const;
 type Happening = (typeof HAPPENINGS)[number];
-type Job = { happenings: Happening[]; attempts: number; queue: "models" | "messages" | null };
+type Job = { happenings: Happening[]; attempts: number; queue: "models" | null };
 
 const anyJob: fc.Arbitrary<Job> = fc.record({
   happenings: fc.array(fc.constantFrom(...HAPPENINGS), { maxLength: 6 }),
   attempts: fc.integer({ min: 1, max: 4 }),
-  queue: fc.constantFrom("models" as const, "messages" as const, null),
+  queue: fc.constantFrom("models" as const, null),
 });
 
 /** How often a job runs, and how it ends, by the one rule. */

@@ -49,7 +49,7 @@ describe("GET /mcp/market", () => {
       .parse((await app.get("/health")).body);
     expect(checks.budget.spentUsd).toBeGreaterThan(0);
     expect(checks.budget.spentUsd * 144).toBeLessThan(2);
-    await app.pass(61_000, { cronsRun: false });
+    await app.pass(91_000, { cronsRun: false });
     const later = await market(app);
     expect(later.body.fetchedAt).not.toBe(body.fetchedAt);
     expect(later.body.keyPrices).not.toEqual(body.keyPrices);

@@ -15,7 +15,7 @@ test("what is due is taken up within the minute; where it stays due, it counts a
   const take = () => app.t.mutation(internal.ops.due.takeUp, {});
   const isDue = (at: number) => {
     const lost = { queue: "free", rank: 1, failures: 0, attempt: 1, attempts: 1, args: {} } as const;
-    const row = { ...lost, run: "messenger/actions:deliverCard", state: "running" as const, at };
+    const row = { ...lost, run: "messenger/actions:deliverCards", state: "running" as const, at };
     return app.t.run(({ db }) => db.insert("work", row));
   };
   await isDue(Date.now() - 20 * MINUTE);

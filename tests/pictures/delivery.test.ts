@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
 import { renderPng } from "../../convex/pages/pictures";
-import { setAlert } from "../alerts/support";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 import { test as appTest, type App } from "../support/app";
+import { measure } from "../support/usage";
 
 const test = appTest.extend({ settings: { now: EIGHT, pictures: true } });
 const testBefore = appTest.extend({ settings: { now: EIGHT - 2 * HOUR, pictures: true } });
@@ -20,11 +20,14 @@ const MINUTE = 60_000;
 const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };
 const LONG = "word ".repeat(300);
 
-/** An alert whose picture has something to show. */
+/** A condition whose picture has something to show. */
 async function drawable(app: App): Promise<string> {
   await samplePrices(app, [100, 101, 102]);
-  return setAlert(app, "BTC above 110");
+  return toSubject("BTC");
 }
+
+const toSubject = (token: string) =>
+  JSON.stringify({ kind: "price", token, direction: "above", levelUsd: 110 });
 
 /** Queues a card with a picture: an answer to the chat that asked, unless it is said to be another kind of card. */
 async function send(app: App, words: string, subject: string, { kind = ANSWER, fails = false } = {}) {
@@ -66,7 +69,7 @@ describe("a card with a picture", () => {
     const mark = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
     await send(app, "The week\nof BTC", subject);
     await send(app, LONG, subject, { kind: "a card" });
-    await send(app, "No prices", "no alert", { kind: "a card" });
+    await send(app, "No prices", toSubject("DOGE"), { kind: "a card" });
     expect(sent(app)).toEqual([
       ["sendPhoto", "The week\nof BTC", PICTURE],
       ["sendPhoto", mark, PICTURE],
@@ -82,7 +85,7 @@ describe("a card with a picture", () => {
     app,
   }) => {
     const subject = await drawable(app);
-    await send(app, LONG, "no alert");
+    await send(app, LONG, toSubject("DOGE"));
     await send(app, "Broken", "no id", { fails: true });
     app.standins.fail("messenger", { mode: "status", status: 413, times: 1 });
     await send(app, "Too large", subject);
@@ -92,13 +95,41 @@ describe("a card with a picture", () => {
       ["sendMessage", "Too large", undefined],
     ]);
     app.standins.fail("messenger", { mode: "status", status: 403, times: 1 });
-    await send(app, "Blocked", "no alert");
+    await send(app, "Blocked", toSubject("DOGE"));
     expect((await app.rows("messages")).map(({ state }) => state)).toEqual([
       "sent",
       "sent",
       "sent",
       "failed",
     ]);
+  });
+
+  test("is drawn once for all its readers, 25 of whom get it a second, in few calls", async ({ app }) => {
+    const READERS = 100;
+    const subject = await drawable(app);
+    const from = Date.now();
+    const { calls, byFunction } = await measure(async () => {
+      await app.t.run(async (ctx) => {
+        const handle = await createFunctionHandle(internal.pages.pictures.alert);
+        for (let chat = 1; chat <= READERS; chat++) {
+          const to = { userId: `user-${chat}`, chatId: `${chat}`, bot: "default" } as const;
+          await enqueueCard(ctx, {
+            ...to,
+            kind: ANSWER,
+            paragraphs: [["For all"]],
+            picture: { handle, subject },
+          });
+        }
+      });
+      await app.settle(40);
+    });
+    expect(app.cards().map(({ method }) => method)).toEqual(
+      Array.from({ length: READERS }, () => "sendPhoto"),
+    );
+    expect(new Set(app.cards().map(({ chatId }) => chatId)).size).toBe(READERS);
+    const last = Math.max(...app.cards().map(({ at }) => at));
+    expect([byFunction.get("pages/pictures:alert"), last - from < 6_000]).toEqual([1, true]);
+    expect(calls).toBeLessThanOrEqual(READERS / 2);
   });
 
   test("is sent once more where its outcome is unknown, and not a third time", async ({ app }) => {

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
+import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { defineMutation } from "../changes";
 import { AppError, getErrorData, getErrorMessage } from "../../lib/errors";
@@ -12,17 +12,16 @@ import { sha256Hex } from "../../lib/crypto";
 import { vBillingSubject } from "../tables";
 import { SECOND } from "../../lib/time";
 import { refuseBeyond } from "./budget";
+import { getSizes } from "./sizes";
 import { vCaller, type BillingSubject, type Caller } from "./callers";
 import { charge, vLimitName, type LimitName } from "./charges";
 
 /**
- * Concurrency slots for requests that wait for an answer. The small platform class runs 64 actions at once, HTTP requests among
- * them: the rest stays free for requests that answer at once. These slots are the only count of waiting requests.
+ * Concurrency slots for requests that wait for an answer. The platform runs a limited number of actions at once, HTTP
+ * requests among them: the rest stays free for requests that answer at once. These slots are the only count of waiting
+ * requests. Orders are counted apart from questions, and have slots that no question takes.
  */
 
-const ALL = 48;
-/** How many of them callers without a sign-in may hold. */
-const ANONYMOUS = 36;
 const BY_ADDRESS = 30;
 const BY_USER = 10;
 /** When to try again if there is no slot. */
@@ -32,13 +31,14 @@ const RETRY_MS = 5 * SECOND;
  * Does work while its caller waits in a slot. A client that has disconnected releases nothing, so a slot ends with its deadline.
  * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
  * @param options.limit The limit that it counts against, if the endpoint has not counted it.
+ * @param options.isOrder Whether the caller waits for an order or a payment.
  * @throws AppError `rate_limited` when no slot is free, or the budget is used up.
  */
 export async function holdSlot<Value>(
   ctx: ActionCtx,
   caller: Caller,
   work: () => Promise<Value>,
-  options: { billTo?: BillingSubject; limit?: LimitName } = {},
+  options: { billTo?: BillingSubject; limit?: LimitName; isOrder?: true } = {},
 ): Promise<Value> {
   let slot: Id<"slots">;
   try {
@@ -67,26 +67,32 @@ export const takeSlot = internalMutation({
     caller: vCaller,
     billTo: v.optional(vBillingSubject),
     limit: v.optional(vLimitName),
+    isOrder: v.optional(v.literal(true)),
   },
   returns: v.id("slots"),
-  handler: async (ctx, { caller, billTo, limit }) => {
+  handler: async (ctx, { caller, billTo, limit, isOrder }) => {
     const now = Date.now();
     if (limit !== undefined) await charge(ctx, limit, caller);
-    const who = await getHolder(ctx, caller, now);
+    const who = await getHolder(ctx, caller, now, isOrder);
     if (billTo !== undefined) await refuseBeyond(ctx, billTo);
-    const most = who.user === undefined ? ANONYMOUS : ALL;
+    const { slots, keptForOrders, anonymous } = getSizes();
+    const forQuestions = slots - keptForOrders;
+    const most =
+      isOrder === true ? slots : who.user === undefined ? Math.min(anonymous, forQuestions) : forQuestions;
     const stale = { useStaleSnapshot: true };
     const held: number[] = await ctx.runQuery(internal.platform.limits.slots.listHeld, { now }, stale);
-    const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !held.includes(shard));
+    const taken = new Set(held);
+    const free = Array.from({ length: most }, (_, shard) => shard).filter((shard) => !taken.has(shard));
     const index = Math.floor(Math.random() * free.length);
     for (const shard of [...free.slice(index), ...free.slice(0, index)]) {
       const row = await queryBy(ctx.db.query("slots"), "shard", shard).first();
       if (row !== null && row.until > now) continue;
       if (row !== null) await ctx.db.delete("slots", row._id);
-      return ctx.db.insert("slots", { shard, ...who, until: now + deadlines.caller });
+      const kind = isOrder === undefined ? {} : { isOrder };
+      return ctx.db.insert("slots", { shard, ...who, ...kind, until: now + deadlines.caller });
     }
     throw tooManyError(
-      who.user === undefined
+      who.user === undefined && isOrder === undefined
         ? "All waiting slots for callers without a sign-in are taken"
         : "All waiting slots are taken",
     );
@@ -98,7 +104,7 @@ export const listHeld = internalQuery({
   args: { now: v.number() },
   returns: v.array(v.number()),
   handler: async (ctx, { now }) => {
-    const rows = await ctx.db.query("slots").withIndex("by_shard").take(ALL);
+    const rows = await ctx.db.query("slots").withIndex("by_shard").take(getSizes().slots);
     return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
   },
 });
@@ -112,17 +118,19 @@ async function getHolder(
   ctx: MutationCtx,
   { userId, address, identity, credential }: Caller,
   now: number,
+  isOrder: true | undefined,
 ): Promise<{ user?: string; address?: string }> {
   const who: { user?: string; address?: string } = {};
   const rows = () => ctx.db.query("slots");
+  const countAlike = (held: readonly Doc<"slots">[]) => held.filter((row) => row.isOrder === isOrder).length;
   const own = credential === "id" ? `named:${userId}` : userId;
   const user = identity ?? (address === null ? own : undefined);
   if (user !== undefined) {
     const hash = sha256Hex(`user:${user}`);
     const heldByUser = await rows()
       .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
-      .take(BY_USER);
-    if (heldByUser.length >= BY_USER)
+      .take(2 * BY_USER);
+    if (countAlike(heldByUser) >= BY_USER)
       throw tooManyError(`${BY_USER} of your requests are waiting for an answer`);
     who.user = hash;
   }
@@ -130,8 +138,8 @@ async function getHolder(
     const hash = sha256Hex(`address:${address}`);
     const around = await rows()
       .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
-      .take(BY_ADDRESS);
-    if (around.length >= BY_ADDRESS)
+      .take(2 * BY_ADDRESS);
+    if (countAlike(around) >= BY_ADDRESS)
       throw tooManyError(`${BY_ADDRESS} requests from your network address are waiting for an answer`);
     who.address = hash;
   }

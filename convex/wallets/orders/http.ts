@@ -83,7 +83,7 @@ async function answer<Fields extends object>(
       isRepeat: opened.isRepeat,
     };
   };
-  const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced);
+  const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced, { isOrder: true });
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};

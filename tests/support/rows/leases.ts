@@ -9,8 +9,7 @@ export type Leases = ReadonlyMap<string, number>;
 
 /** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
 export async function loseScheduled(app: World): Promise<void> {
-  for (const queue of ["models", "messages"] as const)
-    await app.t.mutation(internal.platform.work.startNext, { queue });
+  await app.t.mutation(internal.platform.work.startNext, { queue: "models" });
   await app.t.run(async ({ db, scheduler }) => {
     const scheduled = await db.system.query("_scheduled_functions").collect();
     for (const { _id, state } of scheduled) if (state.kind === "pending") await scheduler.cancel(_id);
