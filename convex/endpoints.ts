@@ -1,4 +1,5 @@
 import { linkEndpoints } from "./accounts/linkHttp";
+import { pageFormEndpoints, pageLinkEndpoints } from "./accounts/pageHttp";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
@@ -35,14 +36,14 @@ export const endpointsByDomain: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...orderEndpoints],
+  wallets: [...walletEndpoints, ...orderEndpoints, ...pageLinkEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };
 
 /** With what the reference page alone tells: the pages for people, and the names that earlier clients call. */
 export const domains: Record<string, MountedEndpoint[]> = {
-  pages: pageEndpoints,
+  pages: [...pageEndpoints, ...pageFormEndpoints],
   ...endpointsByDomain,
   compat: [...compatEndpoints, ...compatMessengerEndpoints],
 };

@@ -13,6 +13,8 @@ const links = () => import("./accounts/linkHttp").then(({ linkEndpoints }) => li
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
+const pageForms = () => import("./accounts/pageHttp").then(({ pageFormEndpoints }) => pageFormEndpoints);
+const pageLinks = () => import("./accounts/pageHttp").then(({ pageLinkEndpoints }) => pageLinkEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () => import("./payments/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const reference = () => import("./pages/reference/texts").then(({ texts }) => Object.values(texts));
@@ -36,6 +38,11 @@ const routes: Routes = {
   "/research": { GET: pages },
   "/whales": { GET: pages },
   "/status": { GET: pages },
+  "/me": { GET: pages },
+  "/me/link": { POST: pageLinks },
+  "/me/open": { GET: pages, POST: pageForms },
+  "/me/freeze": { POST: pages },
+  "/me/logout": { POST: pageForms },
   "/mcp": { POST: tools },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },

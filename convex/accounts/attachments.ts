@@ -5,6 +5,7 @@ import { derivePseudonym } from "../lib/crypto";
 import { toIso } from "../lib/time";
 import { deriveLoginCode } from "./chats";
 import { deriveKey } from "./keys";
+import { derivePageToken } from "./pageSessions";
 
 /** What the outbox puts into cards of an account when it sends them: its data as a file, and secrets that no table holds. */
 
@@ -53,6 +54,7 @@ export const readSecret = internalAction({
   returns: v.union(v.string(), v.null()),
   handler: (_ctx, { subject }) => {
     const [kind, seed = ""] = subject.split(" ");
-    return Promise.resolve(kind === "key" ? deriveKey(seed) : deriveLoginCode(seed));
+    const derive = kind === "key" ? deriveKey : kind === "page" ? derivePageToken : deriveLoginCode;
+    return Promise.resolve(derive(seed));
   },
 });

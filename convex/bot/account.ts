@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { eraseAccount } from "../accounts/data";
 import { createKey, deriveKey, revokeKey } from "../accounts/keys";
+import { buildPageUrl, derivePageToken, storePageLink } from "../accounts/pageSessions";
 import { changeLimit } from "../accounts/profile";
 import {
   createRandomHex,
@@ -59,6 +60,24 @@ export async function answerLimits(ctx: MutationCtx, request: CommandRequest): P
         " 500. A lower one holds at once, a higher one in two hours.",
       ],
     ],
+  };
+}
+
+/** A link to the account's page. */
+export async function answerMe(ctx: MutationCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
+  await charge(ctx, "settings", { userId, address: null });
+  const row = await findOwner(ctx, userId);
+  if (row === null) throw new AppError("not_found", "Your account has no owner yet, and so no page");
+  const seed = createRandomHex(16);
+  await storePageLink(ctx, row, "chat", derivePageToken(seed));
+  const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+  return {
+    answer: [
+      [{ bold: "👤 Your page" }, "\nWhat you hold, your orders, limits, alerts and keys, and a freeze."],
+      [{ words: "Open my page", href: buildPageUrl(SECRET_MARK) }],
+      ["The link works once, within 10 minutes. Give it to nobody: whoever opens it sees all that."],
+    ],
+    secret: { handle, subject: `page ${seed}` },
   };
 }
 

@@ -180,7 +180,7 @@ export function buildPortfolioCard(portfolio: {
   const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = holdings.map(
     ({ token, balance, valueUsd }) =>
-      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${formatUsd(valueUsd)}`})`,
+      `\n${token}  ${formatShortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${formatUsd(valueUsd)}`})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
@@ -190,7 +190,7 @@ export function buildPortfolioCard(portfolio: {
 }
 
 /** An amount with at most six significant digits, whole from a hundred thousand up: a wallet shows the rest. */
-function shortAmount(balance: string): string {
+export function formatShortAmount(balance: string): string {
   const value = Number(balance);
   const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
   return value.toLocaleString("en-US", digits);

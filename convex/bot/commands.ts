@@ -187,6 +187,7 @@ const ROWS = {
     "Pay in: your wallet's address; makes a wallet if you have none",
     "binds",
   ),
+  me: command("mutation", "", "linked", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
   portfolio: command("action", "", "linked", "Your wallet: its address, and what it holds at live prices"),
   swap: command("action", "AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
   send: command(

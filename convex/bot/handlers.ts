@@ -27,7 +27,7 @@ import { buildDecidedCard } from "../wallets/orders/cards";
 import { answerQuestion } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
 import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
-import { answerAi, answerDelete, answerExport, answerLimits } from "./account";
+import { answerAi, answerDelete, answerExport, answerLimits, answerMe } from "./account";
 import {
   needsAccount,
   buildNotice,
@@ -228,6 +228,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (what.toLowerCase() === "off") await removeFromRecipients(ctx, userId, address);
     return buildRecipientsCard(await listRecipients(ctx, userId), Date.now());
   },
+  me: answerMe,
   limits: answerLimits,
   ai: answerAi,
   export: answerExport,

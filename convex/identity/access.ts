@@ -7,7 +7,8 @@ import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import type { AccountQuestion, ResolvedAccount } from "../platform/http/router";
 import { vAccess, vCredential, type Credential, type Action } from "../platform/limits/callers";
-import { formatDateTime, toIso } from "../lib/time";
+import { formatDateTime, toDay, toIso } from "../lib/time";
+import { defineMutation } from "../platform/changes";
 import {
   resolveAccount,
   findOwner,
@@ -141,6 +142,8 @@ const vResolvedAccount = v.object({
   userId: v.string(),
   /** The caller's credential, if the endpoint needs it. */
   credential: v.union(vCredential, v.null()),
+  /** The key that was used, if this is its first use of the day. */
+  newlyUsed: v.optional(v.id("keys")),
   notes: v.object({
     owned: v.optional(v.literal(true)),
     ownedNote: v.optional(v.string()),
@@ -212,7 +215,8 @@ export const resolveRequestedAccount = internalQuery({
     now: v.number(),
   },
   returns: vResolvedAccount,
-  handler: async (ctx, { name, access, isTokenWrong, keyHash, now }) => {
+  handler: async (ctx, given): Promise<Infer<typeof vResolvedAccount>> => {
+    const { name, access, isTokenWrong, keyHash, now } = given;
     const { userId, row } = await resolveAccount(ctx, name);
     if (access === undefined) return { userId, credential: null, notes: buildNotes(row, null) };
     const owner = row?.login === undefined ? null : row;
@@ -224,9 +228,16 @@ export const resolveRequestedAccount = internalQuery({
         "The token is not valid: sign in again, and send the new one as Authorization: Bearer <token>",
       );
     if (access !== "shown") requireAllowed(decide(credentials, access, now));
-    const credential = credentials.by === "other" ? "id" : credentials.by;
-    return { userId, credential, notes: buildNotes(row, credentials.by) };
+    const { by, key } = credentials;
+    const used = key === undefined || key.usedOn === toDay(now) ? {} : { newlyUsed: key._id };
+    return { userId, credential: by === "other" ? "id" : by, notes: buildNotes(row, by), ...used };
   },
+});
+
+/** Notes the day of a key's use: one write a key and day. */
+export const noteKeyUse = defineMutation({ keyId: v.id("keys") }, async (ctx, { keyId }) => {
+  const usedOn = toDay(Date.now());
+  if ((await ctx.db.get("keys", keyId))?.usedOn !== usedOn) await ctx.db.patch("keys", keyId, { usedOn });
 });
 
 /** Resolves the `userId` of an HTTP request. @throws AppError as `resolveRequestedAccount`. */
@@ -235,9 +246,11 @@ export async function resolveAccountForRequest(
   name: string,
   question: AccountQuestion,
 ): Promise<ResolvedAccount> {
-  return ctx.runQuery(internal.identity.access.resolveRequestedAccount, {
-    name,
-    ...question,
-    now: Date.now(),
-  });
+  const { newlyUsed, ...account }: Infer<typeof vResolvedAccount> = await ctx.runQuery(
+    internal.identity.access.resolveRequestedAccount,
+    { name, ...question, now: Date.now() },
+  );
+  if (newlyUsed !== undefined)
+    await ctx.runMutation(internal.identity.access.noteKeyUse, { keyId: newlyUsed });
+  return account;
 }

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
-import { indexOfUser, type RecordsOf } from "../platform/records";
+import { indexOfUser, indexOlderThan, type RecordsOf } from "../platform/records";
 
 /** The scopes of a key beyond the rights of its owner's `userId`. Every key reads. */
 export const vScope = literals("read", "trade", "withdraw");
@@ -73,8 +73,8 @@ export const accountTables = {
     .index("by_formerLink", ["formerLink.messengerId", "formerLink.until"]),
 
   /**
-   * Keys that owners give to programs. Written by `accounts/keys` and `accounts/freeze` (a freeze, a
-   * changed login). Kept: orders name the key that ordered them.
+   * Keys that owners give to programs. Written by `accounts/keys`, `accounts/freeze` (a freeze, a changed login) and
+   * `identity/access` (used). Kept: orders name the key that ordered them.
    */
   keys: defineTable({
     userId: v.string(),
@@ -88,9 +88,27 @@ export const accountTables = {
     countsFrom: v.number(),
     expiresAt: v.optional(v.number()),
     revokedAt: v.optional(v.number()),
+    /** The UTC day of its last use that its account answered: `2026-01-05`. */
+    usedOn: v.optional(v.string()),
   })
     .index("by_keyHash", ["keyHash"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
+
+  /** Links to owners' pages, and the sessions that they open. Written by `accounts/pageSessions`. */
+  pageSessions: defineTable({
+    userId: v.string(),
+    kind: literals("link", "session"),
+    /** The credential that asked for it: what a chat freezes cancels less. */
+    by: literals("login", "chat"),
+    /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
+    tokenHash: v.string(),
+    /** What it stands on, hashed: it ends with any change of that. */
+    basis: v.string(),
+    expiresAt: v.number(),
+  })
+    .index("by_tokenHash", ["tokenHash"])
+    .index("by_userId", ["userId"])
+    .index("by_expiresAt", ["expiresAt"]),
 
   /**
    * Addresses that users proved to be theirs; deposits from them are theirs. Written by `accounts/profile`; unlinking
@@ -115,6 +133,10 @@ export const accountRecords: RecordsOf<typeof accountTables> = {
     keep: "who ordered a signature",
     ownedBy: { rows: indexOfUser("by_userId_and_revokedAt"), section: "keys", onDeletion: "stay" },
     withheld: ["keyHash"],
+  },
+  pageSessions: {
+    keep: { days: 1, why: "it has expired", aged: indexOlderThan("expiresAt") },
+    ownedBy: { rows: indexOfUser("by_userId"), onDeletion: "go" },
   },
   addresses: {
     keep: "deposits from them are their user's, until they unlink them",

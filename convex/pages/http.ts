@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { FORGET, freezeFromPage, FROM_ELSEWHERE, pageToken, readOpenPage } from "../accounts/pageHttp";
+import { READS_COOKIE, refuseOtherSites, SETS_COOKIE } from "../accounts/pageHttp";
 import type { ActionCtx } from "../_generated/server";
-import { defineEndpoint, Reply, type Endpoint, type MountedEndpoint } from "../platform/http/endpoint";
+import type { Call, Endpoint, MountedEndpoint } from "../platform/http/endpoint";
+import { defineEndpoint, Reply } from "../platform/http/endpoint";
 import { optionalToken, requiredText, userId } from "../platform/http/input";
 import type { Page } from "./layout";
 
@@ -9,7 +12,7 @@ import type { Page } from "./layout";
 
 type PageResult<Input extends z.ZodType> = Pick<
   Endpoint<Input>,
-  "path" | "summary" | "description" | "errors" | "limit"
+  "path" | "summary" | "description" | "errors" | "limit" | "guard" | "headers" | "answerHeaders"
 > & {
   input: Input;
   /** `GET` when left out. */
@@ -17,7 +20,7 @@ type PageResult<Input extends z.ZodType> = Pick<
   /** Whether caches may not store it. */
   isPrivate?: boolean;
   /** @param now Epoch ms. */
-  show: (ctx: ActionCtx, input: z.output<Input>, now: number) => Promise<Page>;
+  show: (ctx: ActionCtx, input: z.output<Input>, now: number, call: Call) => Promise<Page>;
 };
 
 function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...described }: PageResult<Input>) {
@@ -30,12 +33,14 @@ function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...descr
       "Cache-Control": isPrivate ? "no-store." : "For how long it may be kept: a minute.",
       "Referrer-Policy": "no-referrer.",
       "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
+      ...described.answerHeaders,
     },
-    handler: async (ctx, input) => {
+    handler: async (ctx, input, call) => {
       const now = Date.now();
-      const result = await show(ctx, input, now);
+      const result = await show(ctx, input, now, call);
       const { value, headers } = (await import("./layout")).buildPageReply(result, now);
-      return new Reply(value, isPrivate ? { ...headers, "Cache-Control": "no-store" } : headers);
+      const kept = isPrivate ? { "Cache-Control": "no-store" } : {};
+      return new Reply(value, { ...headers, ...kept, ...result.headers });
     },
   });
 }
@@ -84,6 +89,43 @@ export const pageEndpoints: MountedEndpoint[] = [
     summary: "What works now, and what has trouble.",
     input: z.object({}),
     show: async (ctx) => (await import("./status")).buildStatusPage(ctx),
+  }),
+  definePage({
+    path: "/me",
+    summary: "What an owner's account has; without a session, how to open it.",
+    isPrivate: true,
+    headers: READS_COOKIE,
+    answerHeaders: { Vary: "Cookie." },
+    errors: { rate_limited: "Too many looks at the wallets." },
+    input: z.object({}),
+    show: async (ctx, _input, now, call) => {
+      const { buildClosedPage, buildMePage } = await import("./me");
+      const opened = await readOpenPage(ctx, call, now);
+      const page = opened === null ? buildClosedPage() : await buildMePage(ctx, opened);
+      return { ...page, headers: { Vary: "Cookie" } };
+    },
+  }),
+  definePage({
+    path: "/me/open",
+    summary: "The form that opens the owner's page. This uses nothing up: previews open links, too.",
+    isPrivate: true,
+    input: z.object({ token: pageToken }),
+    show: async (_ctx, { token }) => (await import("./me")).buildOpenPage(token),
+  }),
+  definePage({
+    path: "/me/freeze",
+    methods: ["POST"],
+    summary: "Freezes the account of the page, which closes.",
+    isPrivate: true,
+    guard: refuseOtherSites,
+    headers: READS_COOKIE,
+    answerHeaders: SETS_COOKIE,
+    errors: { ...FROM_ELSEWHERE, conflict: "The page has closed, or the form is not that of the page." },
+    input: z.object({ form: pageToken }),
+    show: async (ctx, { form }, _now, call) => {
+      await freezeFromPage(ctx, call, form);
+      return { ...(await import("./me")).buildFrozenPage(), headers: FORGET };
+    },
   }),
   definePage({
     path: "/claim/end",

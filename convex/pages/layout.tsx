@@ -31,6 +31,8 @@ export type Page = {
   path: string;
   /** From the main heading on. */
   content: Child;
+  /** Headers of its own. */
+  headers?: Record<string, string>;
 };
 
 /** The site of a page and the time of its making (epoch ms), which a constant page does not show. */

@@ -92,7 +92,7 @@ dd small { color: var(--soft); margin-left: 0.5rem; } .facts dd small { margin: 
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
-.card > h3 + .list { margin-top: 0.7rem; }
+.card > :is(h3, .head) + .list { margin-top: 0.7rem; }
 .scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll a, .scroll .id { white-space: nowrap; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
@@ -106,7 +106,7 @@ details[open] > summary { margin-bottom: 0.6rem; }
 form { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem; margin: 1.25rem 0; }
 label { font-size: 0.9rem; color: var(--soft); }
 input { display: block; margin-top: 0.25rem; font: inherit; color: var(--ink); background: var(--raised); border: 1px solid var(--soft); border-radius: 8px; padding: 0.45rem 0.7rem; width: 10rem; }
-button { font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; padding: 0.45rem 1rem; cursor: pointer; }
+button { font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; padding: 0.45rem 1rem; cursor: pointer; } .stop { background: var(--need); border-color: var(--need); }
 .chips { display: flex; flex-wrap: wrap; gap: 0.5rem; list-style: none; margin: 0.9rem 0; padding: 0; }
 .chips a { display: block; padding: 0.35rem 0.75rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); text-decoration: none; font-size: 0.92rem; }
 .chips a[aria-current] { border-color: var(--accent); font-weight: 650; }

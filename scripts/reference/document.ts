@@ -111,7 +111,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
     responses: {
       "200": success(one, name),
       ...buildAcceptedAnswer(one, name),
-      ...buildUnchangedAnswer(one),
+      ...buildEmptyAnswers(one),
       ...listFailures(one),
     },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
@@ -202,10 +202,16 @@ function buildAcceptedAnswer(one: MountedEndpoint, name: string): Record<string,
   return { "202": { description: one.accepted, headers, content } };
 }
 
-/** The 304 answer. */
-function buildUnchangedAnswer(one: MountedEndpoint): Record<string, Answer> {
-  if (one.unchanged === undefined) return {};
-  return { "304": { description: one.unchanged, headers: answerHeaders(one.answerHeaders), content: {} } };
+/** The 303 and 304 answers, which have no body. */
+function buildEmptyAnswers(one: MountedEndpoint): Record<string, Answer> {
+  const answers: Record<string, Answer> = {};
+  for (const [status, description] of [
+    ["303", one.seeOther],
+    ["304", one.unchanged],
+  ] as const)
+    if (description !== undefined)
+      answers[status] = { description, headers: answerHeaders(one.answerHeaders), content: {} };
+  return answers;
 }
 
 /** The common failures, those implied by its limit and keys, and its own; by status. */

@@ -20,9 +20,10 @@ export function openPage(app: App, path: string): Promise<Answer> {
 }
 
 /** A page that answers, loads nothing, runs nothing, is small, and can be read in order. @returns Its words. */
-export function soundWords({ status, headers, text }: Answer): string {
+export function soundWords({ status, headers, text }: Answer, kept = "public, max-age=60"): string {
   expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-  expect(headers.get("cache-control")).toBe("public, max-age=60");
+  expect(headers.get("cache-control")).toBe(kept);
+  expect(headers.get("referrer-policy")).toBe("no-referrer");
   expect(utf8ToBytes(text).length).toBeLessThan(50_000);
 
   const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);

@@ -33,7 +33,7 @@ export class Reply<Value> {
   constructor(
     readonly value: Value,
     readonly headers: Record<string, string>,
-    readonly status: 200 | 202 = 200,
+    readonly status: 200 | 202 | 303 = 200,
   ) {}
 }
 
@@ -61,6 +61,8 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   description?: string;
   /** The condition of a 202 answer, which has the same shape: work that has to wait. */
   accepted?: string;
+  /** The condition of a 303 answer, which leads to another page. */
+  seeOther?: string;
   /** The condition of a 304 answer, which has no body. */
   unchanged?: string;
   /** One request and its answer, as sent. */

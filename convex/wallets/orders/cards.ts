@@ -146,7 +146,7 @@ function describeRecipient(recipient: Recipient, lookAlike: string | null): stri
 }
 
 /** An order in one line. @param bought What has arrived of a swap, in digits. */
-function describeOrder(request: Order["request"], bought?: string): string {
+export function describeOrder(request: Order["request"], bought?: string): string {
   if (!isUserRequest(request)) return request.kind;
   if (request.kind === "send") return `${formatMoved(request)} to ${request.toAddress}`;
   if (request.kind === "gas")
@@ -214,8 +214,11 @@ function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
   ];
 }
 
-/** The origin of an order without approval, in words for its owner. */
-function describeOrigin({ by, keyId }: Order, key: string | undefined): string {
+/** The origin of an order, in words for its owner. @param key The name of the ordering API key. */
+export function describeOrigin({ by, keyId, state }: Order, key: string | undefined): string {
   if (by === "post") return "by a post of yours";
+  if (by === "chat") return "in your chat";
+  if (by === "tap") return `with your account id${state === "asked" ? "" : ", by your tap"}`;
+  if (by === "free") return "with the account id, before it had an owner";
   return keyId === undefined ? "with your token" : `with your key ${key ?? "that is gone"}`;
 }

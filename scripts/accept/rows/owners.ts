@@ -94,6 +94,21 @@ export const owners: Row[] = [
     },
   },
   {
+    id: "owner-page",
+    says: "/me: opened by a link that only the owner's token makes; the id alone and others get 401 or 403",
+    needs: ["people"],
+    check: async (world) => {
+      const { userId, person } = await signIn(world, "looker");
+      const other = await world.as("another looker");
+      for (const service of [world, other.service])
+        (await service.post("/me/link", { userId })).error(401, 403);
+      const made = await person.service.post("/me/link", { userId });
+      const { pathname, search } = new URL(made.as(z.object({ url: z.url(), expiresAt: z.string() })).url);
+      same("status", (await world.send("GET", pathname + search)).status, 200);
+      matches("The page without a session", (await world.get("/me")).text, /Your page is closed/);
+    },
+  },
+  {
     id: "order-asked",
     says: "a tap in the owner's confirmed chat (the order waits 20 s, then 202 awaiting_approval)",
     needs: ["people", "chain", "standins", "settings"],

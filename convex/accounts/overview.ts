@@ -1,0 +1,199 @@
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import { internalQuery, type QueryCtx } from "../_generated/server";
+import { describe } from "../alerts/grammar";
+import { listUserAlerts } from "../alerts/model";
+import { type Account, isFrozen, listKeysOfAccount, parseMessengerLogin } from "../identity/model";
+import { derivePseudonym } from "../lib/crypto";
+import { toUsd } from "../lib/money/amounts";
+import { formatUsd } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
+import { formatDate, formatDateTime } from "../lib/time";
+import { findConfig, findLink } from "../messenger/model";
+import { queryByBoth } from "../platform/records";
+import { findWallet, GAS_WAY } from "../wallets/model";
+import { getChatAllowance } from "../wallets/orders/limits";
+import { describeOrder, describeOrigin } from "../wallets/orders/cards";
+import { getStateAt } from "../wallets/orders/questions";
+import { vWalletKind } from "../wallets/tables";
+import { findPageSession } from "./pageSessions";
+
+/** What an account has, in words for its owner: no secret, and not its id. */
+
+/** The newest orders that are shown, and the most questions of a wallet. */
+const SHOWN_ORDERS = 20;
+const MOST_ASKED = 10;
+
+/** Something in a list: what it is, how it stands, more about it, and its transaction. */
+const vItem = v.object({
+  what: v.string(),
+  note: v.string(),
+  more: v.optional(v.string()),
+  txHash: v.optional(v.string()),
+});
+export type Item = Infer<typeof vItem>;
+
+const vTerm = v.object({ term: v.string(), value: v.string(), note: v.optional(v.string()) });
+type Term = Infer<typeof vTerm>;
+
+const vOverview = v.object({
+  pseudonym: v.string(),
+  /** When the session ends, epoch ms. */
+  expiresAt: v.number(),
+  isFrozen: v.boolean(),
+  leftUsd: v.number(),
+  /** What its owner has to know first. */
+  warnings: v.array(v.string()),
+  wallets: v.array(v.object({ kind: vWalletKind, address: v.string() })),
+  waiting: v.array(vItem),
+  orders: v.array(vItem),
+  limits: v.array(vTerm),
+  recipients: v.array(vItem),
+  logins: v.array(vTerm),
+  alerts: v.array(vItem),
+  keys: v.array(vItem),
+});
+export type Overview = Infer<typeof vOverview>;
+
+/** The overview for a session; `null` for one that has ended. @param args.now Epoch ms. */
+export const readOverview = internalQuery({
+  args: { sessionHash: v.string(), now: v.number() },
+  returns: v.union(vOverview, v.null()),
+  handler: async (ctx, { sessionHash, now }): Promise<Overview | null> => {
+    const found = await findPageSession(ctx, "session", sessionHash, now);
+    if (found === null) return null;
+    const { account, row } = found;
+    const { userId, recipients = [] } = account;
+    const both = [await findWallet(ctx, userId, "custody"), await findWallet(ctx, userId, "basic")];
+    const wallets = both.filter((wallet) => wallet !== null);
+    const alerts = await listUserAlerts(ctx, userId);
+    const allowance = await getChatAllowance(ctx, userId, now);
+    const keys = await listKeysOfAccount(ctx, userId);
+    const asked = await Promise.all(wallets.map(({ walletId }) => listAsked(ctx, walletId, now)));
+    const proposed = alerts.filter(({ state }) => state === "proposed");
+    return {
+      pseudonym: derivePseudonym(userId),
+      expiresAt: row.expiresAt,
+      isFrozen: isFrozen(account, now),
+      leftUsd: toUsd(allowance.account.left),
+      warnings: listWarnings(account, now),
+      wallets: wallets.flatMap(({ kind, address }) =>
+        kind === "custody" || kind === "basic" ? [{ kind, address }] : [],
+      ),
+      waiting: [
+        ...asked.flat(),
+        ...proposed.map(({ condition }) => ({ what: describe(condition), note: "an alert, not set yet" })),
+      ],
+      orders: await listNewestOrders(ctx, userId),
+      limits: listLimits(account, allowance, now),
+      recipients: recipients.map(({ address, countsFrom }) => {
+        const counts = countsFrom > now ? "counts from" : "since";
+        return { what: address, note: `${counts} ${formatDateTime(countsFrom)}` };
+      }),
+      logins: await listLogins(ctx, account),
+      alerts: alerts
+        .filter(({ state }) => state === "active")
+        .map(({ condition, fired }) => {
+          return {
+            what: describe(condition),
+            note: fired === 0 ? "set" : `fired ${formatCount(fired, "time")}`,
+          };
+        }),
+      keys: keys.map((key) => ({ what: key.name, note: describeKey(key, now) })),
+    };
+  },
+});
+
+function listWarnings(account: Account, now: number): string[] {
+  const { claim, thawsAt } = account;
+  const until = thawsAt === undefined ? "" : ` until ${formatDateTime(thawsAt)}`;
+  const frozen = `🧊 It is frozen: nothing is signed for its wallets${until}.`;
+  const who = claim?.asked === true ? "A freeze" : "A freeze by its present login";
+  const other = `🔐 It gets another login on ${formatDateTime(claim?.dueAt ?? now)}. ${who} cancels that.`;
+  return [...(isFrozen(account, now) ? [frozen] : []), ...(claim?.login === undefined ? [] : [other])];
+}
+
+/** The questions of a wallet that its owner may still answer. */
+async function listAsked(ctx: QueryCtx, walletId: string, now: number): Promise<Item[]> {
+  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "asked");
+  const asked = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
+  const open = asked.filter(({ state }) => state === "asked");
+  return Promise.all(open.map((row) => toItem(ctx, row, `until ${formatDateTime(row.nextCheckAt)}`)));
+}
+
+const STATES: Partial<Record<Doc<"orders">["state"], string>> = {
+  prepared: "about to be sent",
+  signed: "sent",
+  confirmed: "done",
+};
+
+/** The newest orders that were carried out or are under way. */
+async function listNewestOrders(ctx: QueryCtx, userId: string): Promise<Item[]> {
+  const rows = await ctx.db
+    .query("orders")
+    .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", 0))
+    .order("desc")
+    .take(SHOWN_ORDERS);
+  const note = ({ state, countedAt, _creationTime: at }: Doc<"orders">) =>
+    `${STATES[state] ?? state} · ${formatDateTime(countedAt ?? at)}`;
+  return Promise.all(rows.map((row) => toItem(ctx, row, note(row))));
+}
+
+async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<Item> {
+  const { request, bought, keyId, txHash, error } = row;
+  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
+  const why = error === undefined ? "" : ` ${error.replace(GAS_WAY, "")}.`;
+  const more = `Ordered ${describeOrigin(row, key?.name)}.${why}`;
+  return { what: describeOrder(request, bought), note, more, ...(txHash === undefined ? {} : { txHash }) };
+}
+
+type Allowance = Awaited<ReturnType<typeof getChatAllowance>>;
+
+function listLimits(row: Account, { account, chat }: Allowance, now: number): Term[] {
+  const usd = (micro: bigint) => `$${formatUsd(toUsd(micro))}`;
+  const left = ({ most, left }: Allowance["chat"]) => ({
+    value: `${usd(left)} left`,
+    note: `of ${usd(most)}`,
+  });
+  const [, next] = row.limits ?? [];
+  return [
+    { term: "All orders together", ...left(account) },
+    { term: "By your chat, off your list, and lost by swaps", ...left(chat) },
+    ...(next !== undefined && next.countsFrom > now
+      ? [
+          {
+            term: `${usd(BigInt(next.dailyMicroUsd))} for all orders`,
+            value: `from ${formatDateTime(next.countsFrom)}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** The login, the linked chat, and the chat that cards go to where the owner has set one. */
+async function listLogins(ctx: QueryCtx, { userId, login }: Account): Promise<Term[]> {
+  const link = await findLink(ctx, userId);
+  const cardsTo = (await findConfig(ctx, userId))?.chatId;
+  const name = link?.messengerUsername === undefined ? link?.messengerId : `@${link.messengerUsername}`;
+  const since = link === null ? {} : { note: `since ${formatDateTime(link.linkedAt)}` };
+  const isOpen = link !== null && link.confirmedAt === undefined;
+  return [
+    { term: "Login", value: parseMessengerLogin(login) === null ? "the web application" : "the linked chat" },
+    { term: "Linked chat", value: `${name ?? "none"}${isOpen ? ", not confirmed" : ""}`, ...since },
+    ...(cardsTo === undefined ? [] : [{ term: "Reports and alerts go to chat", value: cardsTo }]),
+  ];
+}
+
+function describeKey(key: Doc<"keys">, now: number): string {
+  const { scopes, dailyMicroUsd, countsFrom, expiresAt, usedOn } = key;
+  const end = expiresAt !== undefined && expiresAt <= now ? "expired" : "valid until";
+  return [
+    scopes.join(", "),
+    ...(dailyMicroUsd === undefined
+      ? []
+      : [`at most $${formatUsd(toUsd(BigInt(dailyMicroUsd)))} in 24 hours`]),
+    ...(countsFrom > now ? [`only reads until ${formatDateTime(countsFrom)}`] : []),
+    ...(expiresAt === undefined ? [] : [`${end} ${formatDateTime(expiresAt)}`]),
+    usedOn === undefined ? "never used" : `last used on ${formatDate(Date.parse(usedOn))}`,
+  ].join(" · ");
+}
