@@ -139,7 +139,7 @@ const set: MountedEndpoint = defineEndpoint({
   },
   input: wishShape,
   returns: answerShape.extend({
-    notice: z.string().optional().describe("What still has to happen before it is set"),
+    notice: z.string().optional().describe("What still has to happen before it is set, or reaches somebody"),
   }),
   handler: async (ctx, input, { caller }) => {
     const proposed = await proposeWish(ctx, input, { caller });
@@ -152,7 +152,9 @@ const set: MountedEndpoint = defineEndpoint({
       };
     const { userId } = input;
     const alert: Alert = await ctx.runMutation(internal.alerts.model.accept, { userId, alertId });
-    return { ...proposed, alert: toPublicAlert(alert) };
+    const isReached = await ctx.runQuery(internal.messenger.notices.isReached, { userId });
+    const notice = "It is set and reaches nobody yet: POST /user/messenger says where a person's cards go.";
+    return { ...proposed, ...(isReached ? {} : { notice }), alert: toPublicAlert(alert) };
   },
 });
 

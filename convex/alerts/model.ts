@@ -5,6 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { AppError, limitExceeded } from "../lib/errors";
+import { hasLeft } from "../platform/limits/charges";
 import { queryBy, queryByBoth } from "../platform/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
@@ -47,8 +48,9 @@ export const storeProposal = internalMutation({
 
 /**
  * Stores a proposal of a caller with only the id of an owned account, and sends its card to the owner's chat: their tap
- * sets it.
- * @throws AppError `forbidden` without a chat that can tap; `rate_limited` while the owner has three such cards to answer.
+ * sets it. A proposal with the same line stays as its owner was shown it.
+ * @throws AppError `forbidden` without a chat that can tap; `rate_limited` while the owner has three such cards to answer,
+ * and after ten of them in a day.
  */
 export const proposeToOwner = internalMutation({
   args: vProposal,
@@ -61,11 +63,18 @@ export const proposeToOwner = internalMutation({
         "forbidden",
         "This userId has an owner: setting an alert needs the owner's token, a key with the scope withdraw, or a tap in the owner's chat, which has to be linked with the service's bot",
       );
-    const open = await queryInState(ctx, userId, "proposed").take(MOST_ASKED);
+    const open = await queryInState(ctx, userId, "proposed").take(ALL);
+    const shown = findSame(proposal.condition, open);
+    if (shown !== undefined) return getOrThrow(ctx, "alerts", shown._id);
     const alert = await propose(ctx, proposal);
-    if (alert.state === "active" || open.some(({ _id }) => _id === alert._id)) return alert;
+    if (alert.state === "active") return alert;
     if (open.length >= MOST_ASKED)
       throw limitExceeded("The owner has not answered the last proposals of alerts yet", HOUR);
+    if (!(await hasLeft(ctx, "askedAlert", userId)))
+      throw limitExceeded(
+        "The owner was asked for ten alerts in a day by callers with only the userId",
+        HOUR,
+      );
     const { answer, buttons } = buildProposalCard(alert, { latest: null, holds: false });
     const asks: Paragraph = ["Somebody who knows your account id asks for an alert."];
     const to = { userId, chatId: link.messengerId, bot: "default" as const };

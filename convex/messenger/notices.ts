@@ -76,6 +76,16 @@ export const notify = internalMutation({
   },
 });
 
+/** Whether what a user asks to be told of has somewhere to go: a chat of theirs, or a webhook. */
+export const isReached = internalQuery({
+  args: { userId: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { userId }) =>
+    (await findConfig(ctx, userId))?.chatId !== undefined ||
+    (await findLinkedChat(ctx, userId)) !== null ||
+    (await listUserWebhooks(ctx, userId)).length > 0,
+});
+
 /** Waits a while for a card's delivery. @returns Whether it was sent; `null` while it is still on its way. For actions. */
 export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): Promise<boolean | null> {
   const signal = AbortSignal.timeout(deadlines.delivery);

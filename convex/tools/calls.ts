@@ -56,7 +56,7 @@ function withoutNothing(given: Input): Input {
   return typeof idempotencyKey === "string" && !isNothing(idempotencyKey) ? given : rest;
 }
 
-function isNothing(value: unknown): boolean {
+export function isNothing(value: unknown): boolean {
   return value === null || (typeof value === "string" && NOTHING.includes(value.trim()));
 }
 

@@ -14,7 +14,7 @@ import {
   type KnowId,
   type Method,
 } from "../platform/http/router";
-import { callTool, type Input, type ToolResult } from "./calls";
+import { callTool, isNothing, type Input, type ToolResult } from "./calls";
 import { describeTool, tools, type ListedTool, type Tool } from "./list";
 import { buildRequest, readAnswer, type ServiceRequest } from "./requests";
 import { isObject } from "./text";
@@ -92,15 +92,20 @@ function readsStreamsAlone({ headers }: Request): boolean {
   return accept.includes("text/event-stream") && !/application\/(?:json|\*)|\*\/\*/.test(accept);
 }
 
-/** Some clients can set headers, others have nothing but an address. */
+/** Some clients can set headers, others have nothing but an address. What a client has not filled in names nothing. */
 function readNamedId(request: Request): string | undefined {
-  const named = request.headers.get("x-user-id") ?? new URL(request.url).searchParams.get("userId");
-  return named === null || named.trim() === "" ? undefined : named.trim();
+  const inAddress = new URL(request.url).searchParams.get("userId");
+  return [request.headers.get("x-user-id"), inAddress].find((named) => !isNothing(named))?.trim();
+}
+
+/** Whether a token or a key was sent: a client without one may send the word before it alone. */
+function hasCredential({ headers }: Request): boolean {
+  return /^\S+\s+\S/.test(headers.get("authorization") ?? "");
 }
 
 /** The account behind the connection or a tool's own `userId`. Without a credential no table is read. */
 function resolveCaller({ ctx, request }: Message, name: string | undefined) {
-  if (name === undefined && !request.headers.has("authorization")) return null;
+  if (name === undefined && !hasCredential(request)) return null;
   const shown = { ...readKeyHash(request.headers), ...(name === undefined ? {} : { name }) };
   return ctx.runQuery(internal.identity.access.resolveToolCaller, { ...shown, now: Date.now() });
 }
@@ -108,8 +113,7 @@ function resolveCaller({ ctx, request }: Message, name: string | undefined) {
 /** The tools that the caller may use. A credential that is not valid is told by the first call. */
 async function listFor(message: Message): Promise<ListedTool[]> {
   const { SCHEMAS } = await import("./schemas");
-  const hasCredential = message.request.headers.has("authorization");
-  const caller = hasCredential
+  const caller = hasCredential(message.request)
     ? await Promise.resolve(resolveCaller(message, message.named)).catch(() => null)
     : null;
   const knowsId = message.named !== undefined || caller !== null;
@@ -136,17 +140,12 @@ function withOptionalId(tool: ListedTool): ListedTool {
 async function callFor(message: Message, name: string, given: Input): Promise<ToolResult | undefined> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return undefined;
-  const drawn = name === "connect_wallet" && message.named === undefined && isBlank(given.userId);
-  const { authorization } = Object.fromEntries(message.request.headers);
-  if (!drawn || authorization !== undefined)
+  const drawn = name === "connect_wallet" && message.named === undefined && isNothing(given.userId ?? null);
+  if (!drawn || hasCredential(message.request))
     return callTool(tool, given, (request) => send(message, tool, request));
   const userId = createUserId();
   const result = await callTool(tool, { ...given, userId }, (request) => send(message, tool, request));
   return result.isError === true ? result : withAddress(result, userId);
-}
-
-function isBlank(value: unknown): boolean {
-  return value === undefined || value === null || (typeof value === "string" && value.trim() === "");
 }
 
 /** The result for a person whose id was drawn: only here it is told. */
@@ -170,7 +169,8 @@ async function send(message: Message, tool: Tool, asked: ServiceRequest) {
 
 async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise<Response> {
   const { ctx, request, requestId, know, load, named } = message;
-  const name = named ?? userIdShape.safeParse(asked.input.userId).data;
+  const isUnnamed = isNothing(asked.input.userId ?? null);
+  const name = named ?? (isUnnamed ? undefined : userIdShape.safeParse(asked.input.userId).data);
   const caller = await resolveCaller(message, name);
   if (caller?.readsOnly === true && !tool.reads)
     throw new AppError(
@@ -179,7 +179,7 @@ async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise
     );
   const { SCHEMAS } = await import("./schemas");
   const takesId = Object.hasOwn(SCHEMAS[tool.name]?.inputSchema.properties ?? {}, "userId");
-  const id = named ?? (isBlank(asked.input.userId) ? caller?.name : undefined);
+  const id = named ?? (isUnnamed ? caller?.name : name);
   const input = takesId && id !== undefined ? { ...asked.input, userId: id } : asked.input;
   const { url, init } = buildRequest(new URL(request.url).origin, { ...asked, input });
   const inner = new Request(url, init);
@@ -188,7 +188,9 @@ async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise
     if (value !== null) inner.headers.set(header, value);
   }
   const endpoint = await load(tool.method, tool.path);
-  if (caller === null || caller.credential === "unclaimed")
+  // The endpoint may read an id in what is no text: then the caller's own account stands for nothing.
+  const isOther = takesId && id === undefined && !isUnnamed;
+  if (caller === null || caller.credential === "unclaimed" || isOther)
     return endpoint.handle(ctx, inner, requestId, know);
   const { userId, credential } = caller;
   return endpoint.handle(ctx, inner, requestId, know, { userId, credential });

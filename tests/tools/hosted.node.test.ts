@@ -6,13 +6,15 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/endpoints";
+import { sha256Hex } from "../../convex/lib/crypto";
 import { callTool } from "../../convex/tools/calls";
 import { stdioTools, tools } from "../../convex/tools/list";
 import { readAnswer, buildRequest } from "../../convex/tools/requests";
 import { chain, useChain, usdcOf } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
-import { keyOf, newest, owner, send, signed, tap, test } from "../support/owners";
+import { keyOf, newest, owner, say, send, signed, tap, test } from "../support/owners";
 
 /** The tools at an address, as clients reach them: by the official ones, and by the wire. */
 
@@ -75,6 +77,8 @@ test("a new person's session: a wallet, an owner, an order that waits for a tap,
   expect(toolsUrl).toBe(`${URL_OF}?userId=${userId}`);
   expect(made.text).toContain(toolsUrl);
   expect(made.text).toMatch(/\bown/i);
+  const alert = { text: "BTC above 150k" };
+  expect((await call(app, "set_alert", alert, { userId })).text).toContain("nobody yet: set_telegram says");
   // From then on no tool asks for the id.
   const own = await list(app, { userId });
   expect(own.filter(({ inputSchema }) => "userId" in inputSchema.properties)).toEqual([]);
@@ -229,6 +233,11 @@ describe("by the wire", () => {
     const unknown = await post(app, rpc("tools/call", { name: "print_keys", arguments: null }));
     expect([unknown.status, unknown.answer.error]).toMatchObject([200, { code: -32_602 }]);
     expect(await call(app, "get_portfolio", { userId: "" })).toMatchObject({ status: 200, isError: true });
+    // What a client has not filled in names nothing and nobody.
+    const blank = { headers: { authorization: "Bearer ", "x-user-id": " " } };
+    expect((await call(app, "connect_wallet", { userId: "null" }, blank)).data).toHaveProperty("toolsUrl");
+    const beside = await call(app, "get_wallet_balance", {}, { userId: "alice", ...blank });
+    expect(beside.text).toContain("No wallet was found");
   });
 
   test("strangers who wait behind an address refuse nobody who shows an owned id or a key", async ({
@@ -248,7 +257,47 @@ describe("by the wire", () => {
     expect((await call(app, "ask_noel", question, { userId })).isError).toBe(false);
     const headers = { authorization: `Bearer ${key}` };
     expect((await call(app, "ask_noel", question, { headers })).isError).toBe(false);
+    // A key says nothing about an id that is none of its account's, however that is written.
+    const mayAct = await keyOf(app, browser, ["withdraw"]);
+    const wallets = { name: "wallet" as const, caller: { address: "192.0.2.7" } };
+    for (let n = 0; n < 60; n++) await app.t.mutation(internal.platform.limits.charges.takeCharge, wallets);
+    for (const other of [7, ["a"], "7"]) {
+      const { isError, text } = await call(app, "get_portfolio", { userId: other }, mayAct.init);
+      expect([other, isError, text]).toEqual([other, true, expect.stringContaining("new wallets")]);
+    }
   });
+});
+
+test("the id of an owned account alone uses up no share of its owner's, and asks ten times a day for alerts", async ({
+  app,
+}) => {
+  const { userId } = await owner(app);
+  expect((await call(app, "ask_noel", { question: "How is BTC?" }, { userId })).isError).toBe(false);
+  await app.settle();
+  const holders = (await app.rows("spending")).map(({ of }) => of);
+  expect(holders).toContain(sha256Hex(`named:${userId}`));
+  expect(holders).not.toContain(sha256Hex(`own:${userId}`));
+
+  await say(app, "tell me when ETH is above 9000");
+  const until = new Date(Date.now() + 60_000).toISOString();
+  const same = await call(app, "set_alert", { text: "ETH above 9000", once: true, until }, { userId });
+  expect(same.isError).toBe(false);
+  await tap(app, "Set");
+  const [alert] = await app.rows("alerts");
+  expect(alert).toMatchObject({ state: "active" });
+  expect([alert?.once, alert?.until]).toEqual([undefined, undefined]);
+  const answers: string[] = [];
+  for (let level = 200; level < 211; level++) {
+    const { text } = await call(app, "set_alert", { text: `BTC above ${level}k` }, { userId });
+    answers.push(text.includes("asked in their chat") ? "asked" : text);
+    for (const { _id: alertId, state } of await app.rows("alerts"))
+      if (state === "proposed") await app.t.mutation(internal.alerts.model.endAlert, { userId, alertId });
+  }
+  expect(answers).toEqual([
+    ...Array<string>(10).fill("asked"),
+    expect.stringContaining("ten alerts in a day"),
+  ]);
+  await app.settle();
 });
 
 test("each tool's endpoint exists", () => {

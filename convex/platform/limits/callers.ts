@@ -59,14 +59,14 @@ export function getNetwork(address: string): string {
 
 /**
  * The billing subject of a caller, hashed: their token, or their own chat or key; their address, and the network around
- * it, of IPv4 the /24.
+ * it, of IPv4 the /24. Whoever shows only the id of an owned account uses up no share of its owner's.
  */
 export function toBillingSubject(caller: Caller): Infer<typeof vCallersPart> {
   const { userId, address, identity, credential } = caller;
   const isOwn = identity === undefined && (address === null || credential === "key");
   const by = [
     ...(identity === undefined ? [] : [`token:${identity}`]),
-    ...(isOwn && userId !== undefined ? [`own:${userId}`] : []),
+    ...(isOwn && userId !== undefined ? [`${credential === "id" ? "named" : "own"}:${userId}`] : []),
     ...(address === null ? [] : [`address:${address}`]),
   ];
   const around = address === null ? null : getNetwork(address).replace(/\.\d+$/, ".0/24");

@@ -78,6 +78,8 @@ const OTHERS = {
   botHelp: createBucket(1, HOUR, 1),
   /** Cards to one chat that were requested without proof of owning the chat. */
   namedChat: perHour(60),
+  /** Cards that ask an owner for an alert on the word of a caller with only the id. */
+  askedAlert: createBucket(10, DAY, 10),
   /** Payments of one payer that were mined and failed, at the relayer's cost. */
   failedPayment: createBucket(2, DAY, 2),
   budgetWarning: createBucket(1, DAY, 1),
