@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { derivePseudonym } from "../lib/crypto";
 import { toIso } from "../lib/time";
+import { isGuessableId } from "../platform/records";
 import { deriveLoginCode } from "./chats";
 import { deriveKey } from "./keys";
 import { derivePageToken } from "./pageSessions";
@@ -43,7 +44,14 @@ export const exportData = internalAction({
       sections.push(`${JSON.stringify(section)}: [\n${rows.join(",\n")}\n]`);
     }
     const head = `"pseudonym": "${account}",\n"exportedAt": "${toIso(Date.now())}",\n"isComplete": ${left > 0}`;
-    const whole = [userId, named].reduce((text, id) => text.replaceAll(id, account), sections.join(",\n"));
+    // As it stands in JSON; a short one may also be part of a number, a name or a word.
+    const written = (id: string) =>
+      isGuessableId(id) ? JSON.stringify(id) : JSON.stringify(id).slice(1, -1);
+    const shown = (id: string) => (isGuessableId(id) ? JSON.stringify(account) : account);
+    const whole = [userId, named].reduce(
+      (text, id) => text.replaceAll(written(id), shown(id)),
+      sections.join(",\n"),
+    );
     return new TextEncoder().encode(`{\n${head},\n${whole}\n}\n`).buffer;
   },
 });

@@ -166,7 +166,7 @@ const PSEUDONYM = /^usr_[0-9a-f]{24}$/;
 /** Why an id that others know can be nobody's; `null` for any other. */
 export function explainPublicId(userId: string): string | null {
   const plain = userId.toLowerCase();
-  if (PUBLISHED.has(plain) || PLACEHOLDER.test(plain))
+  if (PUBLISHED.has(plain) || PLACEHOLDER.test(plain) || /^[.…]+$/.test(plain))
     return "userId is an example that everybody can read: make your own, a long random one such as a UUID";
   return PSEUDONYM.test(plain)
     ? "userId is the public name of an account, which opens nothing: use its id"

@@ -314,6 +314,8 @@ test("ids that everybody can read are nobody's, with the reason; the contract's 
     "YOUR-LONG-ID",
     "123e4567-e89b-12d3-a456-426614174000",
     "3F0C2A9E-6d1b-4c7e-9a54-b2f1d8e0c6a7",
+    // As it stands in the documents' commands.
+    "…",
   ])
     for (const path of ["/mcp/defi/connect", "/mcp/research/start", "/mcp/wallet/create"])
       expect(await app.post(path, { userId })).toMatchObject({

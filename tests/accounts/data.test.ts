@@ -1,7 +1,9 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { api } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
+import { toMessengerLogin } from "../../convex/identity/model";
+import { derivePseudonym } from "../../convex/lib/crypto";
 import { linkedUser } from "../bot/support";
 import { createApp, test } from "../support/app";
 import { browserOf } from "../support/browser";
@@ -102,6 +104,20 @@ describe("export and deletion", () => {
     await app.pass(2.5 * HOUR);
     expect((await app.rows("reports")).filter((one) => one.userId === "bob")).toHaveLength(2);
     expect((await app.rows("reports")).filter((one) => one.userId === userId)).toEqual([]);
+  });
+
+  test("come as a file that is whole and names no id, however short or odd that is", async ({ app }) => {
+    for (const [index, userId] of ["1", 'an id of "many" letters \\'].entries()) {
+      const messengerId = String(70 + index);
+      await app.t.run(async ({ db }) => {
+        await db.insert("accounts", { userId, login: toMessengerLogin(messengerId), claimed: true });
+        await db.insert("messengerLinks", { userId, messengerId, linkedAt: 1, confirmedAt: 1 });
+      });
+      const made = await app.t.action(internal.accounts.attachments.exportData, { subject: messengerId });
+      const file: unknown = JSON.parse(new TextDecoder().decode(made ?? undefined));
+      const account = derivePseudonym(userId);
+      expect(file).toMatchObject({ pseudonym: account, messengerLinks: [{ userId: account, linkedAt: 1 }] });
+    }
   });
 
   test("by whoever holds the login is told to the chat that it unlinks, as was what came before", async ({
