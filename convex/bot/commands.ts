@@ -166,9 +166,9 @@ const ROWS = {
     "Whale alerts of the last hours: 6, or up to 168",
     "inPlace",
   ),
-  subscribe: command("action", "", "anywhere", "Signals, outcomes, whales, the week: sent here"),
-  switch: command("action", "TOPIC on", "anywhere", "Switch one of them", "inPlace", "hidden"),
-  unsubscribe: command("action", "[TOPIC]", "anywhere", "Stop them", "hidden"),
+  subscribe: command("action", "", "anywhere", "Signals, outcomes, whales, the week: sent here", "binds"),
+  switch: command("action", "TOPIC on", "anywhere", "Switch one of them", "inPlace", "hidden", "binds"),
+  unsubscribe: command("action", "[TOPIC]", "anywhere", "Stop them", "hidden", "binds"),
   research: command(
     "action",
     "[TOKEN]",

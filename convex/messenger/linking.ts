@@ -8,6 +8,7 @@ import {
   changeRules,
   RELAXATION_MS,
   toMessengerLogin,
+  findAccount,
   findAccountByLogin,
   parseMessengerLogin,
   getAccountName,
@@ -282,6 +283,9 @@ export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">, by
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
   await withdrawCode(ctx, userId, "link");
+  // A deletion takes the user's choices with it; otherwise they are the chat's own again.
+  if ((await findAccount(ctx, userId))?.erasingSince === undefined)
+    await adoptSubscription(ctx, messengerId, toChatUser(messengerId));
   const now = Date.now();
   // Unlinking several accounts in a row does not end the say of the first.
   const isFirst = (await findFormerLink(ctx, userId, now)) === null;

@@ -78,7 +78,7 @@ export async function moveSubscription(ctx: MutationCtx, from: string, to: strin
   else await ctx.db.delete("subscriptions", row._id);
 }
 
-/** The subscription of a private chat is the user's to whom it is linked. */
+/** The subscription of a private chat is the user's to whom it is linked, else the chat's own. */
 export async function adoptSubscription(ctx: MutationCtx, chatId: string, userId: string): Promise<void> {
   const row = await findSubscription(ctx, chatId);
   if (row !== null && row.userId !== userId) await ctx.db.patch("subscriptions", row._id, { userId });

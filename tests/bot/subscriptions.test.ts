@@ -92,12 +92,23 @@ test("a private chat switches its news by a page's link, by taps and by a card's
   expect(await tell(app, "After the deletion")).toEqual([]);
 });
 
-test("the choice of a chat becomes its user's once it is linked", async ({ app }) => {
+test("the choice of a chat becomes its user's once it is linked, until it is unlinked", async ({ app }) => {
   await say(app, "/subscribe signals on");
   const { browser } = await linkedUser(app, "alice");
   await browser.mutation(api.accounts.data.erase, {});
   await app.settle(20);
   expect(await tell(app, "After the deletion")).toEqual([]);
+  const bob = await linkedUser(app, "bob");
+  await say(app, "/subscribe signals on");
+  await say(app, "/unlink");
+  await bob.browser.mutation(api.accounts.data.erase, {});
+  await app.settle(20);
+  expect(await tell(app, "After another's deletion")).toEqual([String(ALICE)]);
+  // Words that somebody else has written switch nothing.
+  const { message, ...update } = updateOf("/unsubscribe");
+  const [refusal] = await told(app, { ...update, message: { ...message, forward_date: 1 } });
+  expect(refusal).toContain("forwarded message");
+  expect(await tell(app, "Still")).toEqual([String(ALICE)]);
 });
 
 test("in a group and in a channel only those who are its administrators at the tap switch", async () => {
