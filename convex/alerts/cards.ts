@@ -41,7 +41,7 @@ export type Present = { latest: Observation | null; holds: boolean };
 
 /** The proposal: the condition as it was read and the present value, with buttons to set it. */
 export function buildProposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
-  const { state, condition } = alert;
+  const { state, condition, once, until } = alert;
   const text = describe(condition);
   if (state === "active")
     return {
@@ -56,6 +56,8 @@ export function buildProposalCard(alert: Alert, { latest, holds }: Present): Ale
         { bold: `❔ ${text}` },
         now === null ? "" : `\nNow: ${now}`,
         holds ? "\nAlready true now; I'll tell you the next time." : "",
+        once === true ? "\nI'll tell you once." : "",
+        until === undefined ? "" : `\nIt ends on ${formatDateTime(until)}.`,
       ],
       ["Right? Nothing is set until you tap Set."],
     ],

@@ -171,6 +171,8 @@ async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise
   const { ctx, request, requestId, know, load, named } = message;
   const isUnnamed = isNothing(asked.input.userId ?? null);
   const name = named ?? (isUnnamed ? undefined : userIdShape.safeParse(asked.input.userId).data);
+  if (named !== undefined && !isUnnamed && String(asked.input.userId).trim() !== named)
+    throw new AppError("invalid_request", "This connection names another userId already: leave userId out");
   const caller = await resolveCaller(message, name);
   if (caller?.readsOnly === true && !tool.reads)
     throw new AppError(
