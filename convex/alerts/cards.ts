@@ -1,10 +1,11 @@
 import { getSourceName } from "../figures/publicSources";
-import { formatDollars, formatSignedPercent, typeset } from "../lib/text/numbers";
-import { formatDateTime } from "../lib/time";
+import { formatDollars, formatPercent, formatSignedPercent, typeset } from "../lib/text/numbers";
+import { formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import type { Alert, Condition, Observation } from "./tables";
 import {
   describe,
+  FUNDING_HOURS,
   formatHours,
   HOW_TO_SAY,
   formatCondition,
@@ -17,7 +18,11 @@ import {
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
-const buildTapButton = (what: "set" | "once" | "off", text: string, { _id }: Alert): Button => ({
+const buildTapButton = (
+  what: "set" | "once" | "off" | "mute" | "edit",
+  text: string,
+  { _id }: Alert,
+): Button => ({
   text,
   command: `alert ${what} ${_id}`,
 });
@@ -26,13 +31,26 @@ const buildAgainButton = (condition: Condition, text: string): Button => ({
   command: `alert ${formatCondition(condition)}`,
 });
 
+/** The most bytes of a button's command. */
+const LONGEST_COMMAND = 64;
+/** Sets alerts with these conditions by one tap; `null` for more than a button can carry. */
+function buildOnButton(text: string, ...conditions: Condition[]): Button | null {
+  const command = `alert on ${conditions.map((one) => formatCondition(one)).join("; ")}`;
+  return command.length > LONGEST_COMMAND ? null : { text, command };
+}
+
 /** A question about ambiguous words, with a button for each possible meaning. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
 export function buildDoubtCard({ say, meant = [] }: Doubt): AlertCard {
   return {
     answer: [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])],
-    buttons: meant.map((one) => [buildAgainButton(one, typeset(formatCondition(one)))]),
+    buttons:
+      meant.every(({ kind }) => kind === "change") && meant.length > 2
+        ? [meant.map((one) => buildAgainButton(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
+        : meant.map((one) => [
+            buildAgainButton(one, `${meant.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
+          ]),
   };
 }
 
@@ -40,27 +58,17 @@ export function buildDoubtCard({ say, meant = [] }: Doubt): AlertCard {
 export type Present = { latest: Observation | null; holds: boolean };
 
 /** The proposal: the condition as it was read and the present value, with buttons to set it. */
-export function buildProposalCard(alert: Alert, { latest, holds }: Present): AlertCard {
-  const { state, condition, once, until } = alert;
+export function buildProposalCard(alert: Alert, present: Present): AlertCard {
+  const { state, condition } = alert;
   const text = describe(condition);
   if (state === "active")
     return {
       answer: [[{ bold: "🔔 You have that alert already" }, `\n${text}`]],
       buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
     };
-  const now =
-    condition.kind === "digest" ? describeClock(condition) : latest && describeObservation(condition, latest);
+  const instead = alert.replaces === undefined ? "" : " It takes the place of the alert that you edit.";
   return {
-    answer: [
-      [
-        { bold: `❔ ${text}` },
-        now === null ? "" : `\nNow: ${now}`,
-        holds ? "\nAlready true now; I'll tell you the next time." : "",
-        once === true ? "\nI'll tell you once." : "",
-        until === undefined ? "" : `\nIt ends on ${formatDateTime(until)}.`,
-      ],
-      ["Right? Nothing is set until you tap Set."],
-    ],
+    answer: [buildProposalLines(alert, present), [`Right?${instead} Nothing is set until you tap Set.`]],
     buttons: [
       [
         buildTapButton("set", "Set", alert),
@@ -69,6 +77,18 @@ export function buildProposalCard(alert: Alert, { latest, holds }: Present): Ale
       ],
     ],
   };
+}
+
+function buildProposalLines({ condition, once, until }: Alert, { latest, holds }: Present): Paragraph {
+  const now =
+    condition.kind === "digest" ? describeClock(condition) : latest && describeObservation(condition, latest);
+  return [
+    { bold: `❔ ${describe(condition)}` },
+    now === null ? "" : `\nNow: ${now}`,
+    holds ? "\nAlready true now; I'll tell you the next time." : "",
+    once === true ? "\nI'll tell you once." : "",
+    until === undefined ? "" : `\nIt ends on ${formatDateTime(until)}.`,
+  ];
 }
 
 function describeClock({ timeZone }: Extract<Condition, { kind: "digest" }>): string {
@@ -92,7 +112,11 @@ export function buildConfirmedCard(alert: Alert): AlertCard {
 /** An alert that was switched off, or never set. */
 export function buildEndedCard({ condition, confirmedAt }: Alert): AlertCard {
   const what = confirmedAt === undefined ? "Not set" : "Off";
-  return { answer: [[`${what}: ${describe(condition)}.`]], buttons: [[MY_ALERTS]] };
+  const on = confirmedAt === undefined ? null : buildOnButton("On", condition);
+  return {
+    answer: [[`${what}: ${describe(condition)}.`]],
+    buttons: [[...(on === null ? [] : [on]), MY_ALERTS]],
+  };
 }
 
 /** An alert that has expired. */
@@ -103,34 +127,92 @@ export function buildExpiredCard({ condition }: Alert): AlertCard {
   };
 }
 
-/** All alerts of a user, each with its button: Off for an active one, Set for a proposal. */
-export function buildListCard(alerts: readonly Alert[]): AlertCard {
-  const of = (state: Alert["state"]) => alerts.filter((one) => one.state === state);
-  const line = ({ condition, fired, once }: Alert) =>
-    `\n• ${describe(condition)}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}`;
+/** The proposals of one message, with a button that sets all. */
+export function buildProposalsCard(proposals: readonly { alert: Alert; present: Present }[]): AlertCard {
+  const all = buildOnButton("Set both", ...proposals.map(({ alert }) => alert.condition));
+  const each = ({ alert }: { alert: Alert }) => [buildTapButton("set", `Set ${shorten(alert)}`, alert)];
+  return {
+    answer: [
+      ...proposals.map(({ alert, present }) => buildProposalLines(alert, present)),
+      ["Right? Nothing is set until you tap."],
+    ],
+    buttons: [
+      ...(all === null ? [] : [[{ ...all, text: proposals.length > 2 ? "Set all" : all.text }]]),
+      ...proposals.map(each),
+    ],
+  };
+}
+
+/** The question for an alert's new level. */
+export function buildEditCard({ condition }: Alert): AlertCard {
+  const what = condition.kind === "digest" ? "time, such as 07:30" : "level, such as";
+  const such =
+    condition.kind === "price"
+      ? ` ${formatDollars(condition.levelUsd)}`
+      : condition.kind === "flow"
+        ? " 20M"
+        : " 5";
+  return {
+    answer: [
+      [{ bold: `✏️ ${describe(condition)}` }],
+      [`Write the new ${what}${condition.kind === "digest" ? "" : such}, within ten minutes.`],
+    ],
+    buttons: [[MY_ALERTS]],
+  };
+}
+
+/** An alert of a list, with the present value of an active one. */
+export type Listed = { alert: Alert; latest: Observation | null };
+
+/** All alerts of a user, numbered, each with its buttons. @param now Epoch ms. @param say Stands above them. */
+export function buildListCard(listed: readonly Listed[], now: number, say?: string): AlertCard {
+  const numbered = listed.map((one, i) => ({ ...one, number: i + 1 }));
+  const of = (state: Alert["state"]) => numbered.filter(({ alert }) => alert.state === state);
+  const line = ({ number, alert, latest }: Listed & { number: number }) => {
+    const { condition, fired, once, state, readyAt } = alert;
+    const away = latest === null ? "" : ` · ${formatDistance(alert, latest)}`;
+    const quiet =
+      state === "active" && condition.kind !== "digest" && readyAt > now + MINUTE
+        ? ` · quiet until ${formatDateTime(readyAt)}`
+        : "";
+    return `\n${number}. ${describe(condition)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
+  };
   const [active, proposed, off] = [of("active"), of("proposed"), of("off")];
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
-  const button = (what: "off" | "set", name: string) => (alert: Alert) => [
-    buildTapButton(what, `${name}: ${shortenAlert(alert)}`, alert),
-  ];
   return {
     answer: [
+      ...(say === undefined ? [] : [[say]]),
       active.length === 0 ? [none] : [{ bold: "🔔 Your alerts" }, ...active.map(line)],
       ...(proposed.length === 0 ? [] : [[{ bold: "Not set: tap to set" }, ...proposed.map(line)]]),
       ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off.map(line)]]),
     ],
-    buttons: [...active.map(button("off", "Off")), ...proposed.map(button("set", "Set"))],
+    buttons: [
+      ...active.map(({ number, alert }) => [
+        buildTapButton("off", `${number} Off`, alert),
+        buildTapButton("edit", `${number} Edit`, alert),
+        ...(alert.condition.kind === "digest" ? [] : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
+      ]),
+      ...proposed.map(({ number, alert }) => [
+        buildTapButton("set", `${number} Set`, alert),
+        buildTapButton("off", `${number} No`, alert),
+      ]),
+      ...off.map(({ number, alert }) => [
+        buildOnButton(`${number} On`, alert.condition) ?? buildAgainButton(alert.condition, `${number} On`),
+      ]),
+    ],
   };
 }
 
-/** The longest label of a button, in characters, which is about what a phone shows. */
-const SHORT = 34;
-
-function shortenAlert({ condition }: Alert): string {
-  const text = describe(condition);
-  return text.length <= SHORT ? text : typeset(formatCondition(condition));
+/** The distance of the present value from the level: `3.2 % away, now $104,650`. */
+function formatDistance({ condition, level }: Alert, { value }: Observation): string {
+  if (condition.kind === "price")
+    return `${formatPercent(Math.abs(level / value - 1) * 100, 1)} away, now ${formatDollars(value)}`;
+  if (condition.kind === "change") return `now ${formatSignedPercent(value, 1)}`;
+  return condition.kind === "funding" ? `now ${formatPercent(value * FUNDING_HOURS)}` : "";
 }
+
+const shorten = ({ condition }: Alert): string => typeset(formatCondition(condition, "$"));
 
 /** A price, and its change within some hours; `null` if that is not known. */
 export type Move = { priceUsd: number; percent: number | null; windowHours: number };
@@ -173,6 +255,7 @@ export function buildFiredButtons(alert: Alert): Button[][] {
   return [
     [
       buildTapButton("off", "Off", alert),
+      buildTapButton("mute", "Mute 2 h", alert),
       { text: "Why", command: `ask Why has ${condition.token} moved today?` },
     ],
   ];

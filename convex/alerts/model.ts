@@ -14,7 +14,7 @@ import { findOwner } from "../identity/model";
 import { buildProposalCard } from "./cards";
 import { CLOCK, describe, getNextTime, toBasis, toWatch } from "./grammar";
 import { findLastObservation } from "./observations";
-import { alertTables, type Alert, type Condition } from "./tables";
+import { alertTables, vObservation, type Alert, type Condition, type Observation } from "./tables";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
@@ -32,8 +32,11 @@ const SHOWN_ENDED = 10;
 /** From each confirmation on; shorter for alerts of a `userId` without a login. */
 const LIFETIME_MS = 90 * DAY;
 const UNPROVEN_LIFETIME_MS = 30 * DAY;
+const MUTED_MS = 2 * HOUR;
+/** A question is answered within this time. */
+const ANSWERED_WITHIN_MS = 10 * MINUTE;
 
-const vProposal = alertTables.alerts.validator.pick("userId", "condition", "once", "until");
+const vProposal = alertTables.alerts.validator.pick("userId", "condition", "once", "until", "replaces");
 const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
 
 /**
@@ -90,7 +93,8 @@ async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Pro
   if (active !== undefined && hasEnd(active, requestedEnd)) return active;
   const same = findSame(condition, proposed);
   if (same !== undefined) {
-    if (!hasEnd(same, requestedEnd)) await ctx.db.patch("alerts", same._id, requestedEnd);
+    if (!hasEnd(same, requestedEnd) || same.replaces !== requestedEnd.replaces)
+      await ctx.db.patch("alerts", same._id, requestedEnd);
     return getOrThrow(ctx, "alerts", same._id);
   }
   const [oldest] = proposed;
@@ -159,7 +163,7 @@ function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state
 }
 
 /** Active alerts, then proposals, then the last ended ones, newest first. */
-export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
+async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
   const active = await queryInState(ctx, userId, "active").take(ALL);
   const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
   const ended = await queryInState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
@@ -197,6 +201,8 @@ export const accept = internalMutation({
       // It replaces the active alert with the same line and another end.
       const former = findSame(condition, await queryInState(ctx, userId, "active").take(ALL));
       if (former !== undefined) await switchOff(ctx, former);
+      const edited = row.replaces === undefined ? null : await ctx.db.get("alerts", row.replaces);
+      if (edited?.userId === userId) await switchOff(ctx, edited);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
       if ((await queryInState(ctx, userId, "active").take(most)).length >= most) {
         const more = isProven ? "" : `, or sign in for up to ${MOST_ACTIVE}`;
@@ -220,6 +226,64 @@ export const endAlert = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, alertId }): Promise<Alert> =>
     switchOff(ctx, await requireAlert(ctx, userId, alertId)),
+});
+
+/** Keeps an active alert quiet for two hours. @throws AppError `not_found`; `conflict` for one that is not active. */
+export const mute = internalMutation({
+  args: { userId: v.string(), alertId: v.string() },
+  returns: vAlert,
+  handler: async (ctx, { userId, alertId }): Promise<Alert> => {
+    const row = await requireAlert(ctx, userId, alertId);
+    if (row.state !== "active" || row.condition.kind === "digest")
+      throw new AppError("conflict", "Only an active alert on a value can be muted");
+    await ctx.db.patch("alerts", row._id, { readyAt: Math.max(row.readyAt, Date.now() + MUTED_MS) });
+    return getOrThrow(ctx, "alerts", row._id);
+  },
+});
+
+const vListed = v.object({ alert: vAlert, latest: v.union(vObservation, v.null()) });
+
+/** A user's alerts with the present values of the active ones. */
+export async function listWithValues(ctx: QueryCtx, userId: string): Promise<Infer<typeof vListed>[]> {
+  const now = Date.now();
+  const values = new Map<string, Promise<Observation | null>>();
+  const find = ({ state, subject }: Alert) => {
+    if (state !== "active" || subject === CLOCK) return null;
+    const found = values.get(subject) ?? findLastObservation(ctx, subject, now);
+    values.set(subject, found);
+    return found;
+  };
+  const alerts = await listUserAlerts(ctx, userId);
+  return Promise.all(alerts.map(async (alert) => ({ alert, latest: await find(alert) })));
+}
+
+/** For the bot's card. */
+export const listForCard = internalQuery({
+  args: { userId: v.string() },
+  returns: v.array(vListed),
+  handler: (ctx, { userId }) => listWithValues(ctx, userId),
+});
+
+/** Keeps the last question to a user. */
+export const keepQuestion = defineMutation(
+  alertTables.alertQuestions.validator.fields,
+  async (ctx, asked) => {
+    const former = await getOneFrom(ctx.db, "alertQuestions", "by_userId", asked.userId);
+    if (former !== null) await ctx.db.delete("alertQuestions", former._id);
+    await ctx.db.insert("alertQuestions", asked);
+  },
+);
+
+/** The question to a user that is not older than ten minutes. @param at Epoch ms: now. */
+export const getQuestion = internalQuery({
+  args: { userId: v.string(), at: v.number() },
+  returns: v.union(v.object({ template: v.string(), alertId: v.optional(v.id("alerts")) }), v.null()),
+  handler: async (ctx, { userId, at }) => {
+    const row = await getOneFrom(ctx.db, "alertQuestions", "by_userId", userId);
+    if (row === null || row._creationTime < at - ANSWERED_WITHIN_MS) return null;
+    const { template, alertId } = row;
+    return alertId === undefined ? { template } : { template, alertId };
+  },
 });
 
 export const listAlerts = internalQuery({

@@ -13,7 +13,6 @@ import { deadlines } from "../platform/outside/deadlines";
 import { normalizeText } from "../lib/text/sentences";
 import { trimTrailing } from "../lib/text/strings";
 import type { StructuredQuestion } from "../providers/models/structure";
-import type { Doubt } from "./cards";
 import {
   ALERT_KINDS,
   COIN,
@@ -28,6 +27,7 @@ import {
   UNREAD,
   WINDOWS,
 } from "./grammar";
+import { spellOutMyriads, type Question } from "./phrases";
 import type { Condition } from "./tables";
 
 /**
@@ -161,7 +161,7 @@ export type AlertReading =
   /** `isRestated`: a model restated the words. */
   | { kind: "read"; condition: Condition; isRestated: boolean }
   /** The words ask for an alert, but leave something open. */
-  | ({ kind: "open" } & Doubt)
+  | ({ kind: "open" } & Question)
   /** The words ask for no alert (`none`), or no model could read them (`unread`). */
   | { kind: "none" | "unread"; say: string };
 
@@ -177,11 +177,16 @@ export async function readWords(
   const restated = await restate(ctx, words, caller);
   if (restated === null) return { kind: "unread", say: UNREAD };
   const { line, ask } = restated;
-  if (line === null) return ask === null ? { kind: "none", say: HOW_TO_SAY } : { kind: "open", say: ask };
+  if (line === null)
+    return ask === null
+      ? { kind: "none", say: HOW_TO_SAY }
+      : { kind: "open", say: ask, template: `${words}. …` };
   const condition = readLine(line);
   if (condition === null) return { kind: "open", say: ask ?? "I could not read that." };
   const say = findDifference(condition, line, words, facts);
-  return say === null ? { kind: "read", condition, isRestated: true } : { kind: "open", say };
+  return say === null
+    ? { kind: "read", condition, isRestated: true }
+    : { kind: "open", say, meant: [condition] };
 }
 
 /** A question about the difference between a line and the words, in the coin or the numbers; `null` without one. */
@@ -191,7 +196,7 @@ export function findDifference(
   words: string,
   facts: readonly Fact[],
 ): string | null {
-  const text = normalizeText(words).normalize("NFKC");
+  const text = spellOutMyriads(normalizeText(words).normalize("NFKC"));
   if (condition.kind === "digest") {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
     const said = listDigits(text.replaceAll(condition.timeZone, " "));

@@ -1,8 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { collectFacts } from "../market/collectors";
 import type { Fact } from "../figures/facts";
+import { indexNames } from "../figures/mentions";
 import { AppError, getErrorData } from "../lib/errors";
 import type { Caller } from "../platform/limits/callers";
 import { deadlines } from "../platform/outside/deadlines";
@@ -21,7 +23,8 @@ import {
   parseSubject,
   toWatch,
 } from "./grammar";
-import { readWords } from "./reading";
+import { readPhrases, toCondition, type Phrase, type Question } from "./phrases";
+import { readLine, readWords } from "./reading";
 import type { Alert, Condition, Observation } from "./tables";
 
 /** Reads alerts from people's words, and collects observations that only alerts need. */
@@ -31,33 +34,98 @@ type Proposed = { alert: Alert; present: Present };
 /** The choices of a person or a program besides the condition. */
 type Choice = Pick<Alert, "userId" | "once" | "until">;
 
+/** What a chat was last asked; its answer may complete it. */
+export type Kept = { template: string; alertId?: Id<"alerts"> | undefined };
+
 /** The result of reading a person's words: a proposal, a question back (`open`), or no alert (`none`, `unread` without a model). */
 export type Answered =
   | { kind: "proposed"; proposed: Proposed }
+  /** Two or three alerts of one message. */
+  | { kind: "several"; all: Proposed[] }
   | { kind: "none" | "unread"; say: string }
-  | ({ kind: "open" } & Doubt);
+  | ({ kind: "open" } & Question);
 
 /**
  * Reads an alert from words in any language and stores it as a proposal. If the words leave something open, or contradict
  * the reading, the person gets a question. For actions.
+ * @param kept What the person was asked a moment ago, whose answer the words may be.
  */
 export const answerWords = withUsage(
-  async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
+  async (ctx, caller: Caller, choice: Choice, text: string, kept: Kept | null = null): Promise<Answered> => {
     const content = text.toWellFormed().trim();
     // The endpoint takes 300 characters: a longer message asks for no alert.
     if (content.length > 300) return { kind: "none", say: HOW_TO_SAY };
-    const reading = await readWords(ctx, content, caller, await readListFacts(ctx, DAY));
+    const facts = await readListFacts(ctx, DAY);
+    const names = indexNames(facts);
+    const whole = kept === null ? content : kept.template.replace("…", () => content).replace(/%\s?%/, "%");
+    const isAlone = whole === content || readLine(content) !== null || readPhrases(content, names) !== null;
+    const words = isAlone || whole.length > 300 ? content : whole;
+    const replaces = words === content ? undefined : kept?.alertId;
+    const store = async (condition: Condition, present: Present): Promise<Proposed> => {
+      const proposal = { ...choice, condition, ...(replaces === undefined ? {} : { replaces }) };
+      return { alert: await ctx.runMutation(getStore(caller), proposal), present };
+    };
+    const phrases = readLine(words) === null ? readPhrases(words, names) : null;
+    if (phrases !== null) {
+      const read = await readConditions(ctx, phrases, words);
+      if (!Array.isArray(read)) return { kind: "open", ...read };
+      const all: Proposed[] = [];
+      for (const { condition, present } of read) all.push(await store(condition, present));
+      const [proposed] = all;
+      return proposed === undefined || all.length > 1
+        ? { kind: "several", all }
+        : { kind: "proposed", proposed };
+    }
+    const reading = await readWords(ctx, words, caller, facts);
+    // An answer is asked about once: what does not complete the alert is a message of its own.
+    if (reading.kind === "open" && words !== content) return { kind: "none", say: HOW_TO_SAY };
     if (reading.kind !== "read") return reading;
     const { condition, isRestated } = reading;
     const present = await getPresent(ctx, condition);
     const doubt = isRestated
       ? findPriceDoubt(condition, present)
-      : findThousandsDoubt(condition, content, present);
+      : findThousandsDoubt(condition, words, present);
     if (doubt !== null) return { kind: "open", ...doubt };
-    const alert: Alert = await ctx.runMutation(getStore(caller), { ...choice, condition });
-    return { kind: "proposed", proposed: { alert, present } };
+    return { kind: "proposed", proposed: await store(condition, present) };
   },
 );
+
+type Read = { condition: Condition; present: Present };
+
+/** The conditions of phrases, or the first question that one leaves open. */
+async function readConditions(
+  ctx: ActionCtx,
+  phrases: readonly Phrase[],
+  words: string,
+): Promise<Read[] | Question> {
+  const read: Read[] = [];
+  for (const phrase of phrases) {
+    const { token, way, levelUsd, isFromHere } = phrase;
+    const isRelative = isFromHere || (way === null && levelUsd !== null);
+    const price = isRelative ? await getPrice(ctx, token) : null;
+    // “110.000” without a direction is a level near the price, if there is one.
+    const isDotted = DOTTED.test(words) && price !== null && levelUsd !== null && way === null;
+    const isThousands = isDotted && Math.abs(Math.log((levelUsd * 1_000) / price)) <= Math.log(FAR);
+    const meant = isThousands ? { ...phrase, levelUsd: levelUsd * 1_000 } : phrase;
+    // A question about one of several would lose the others.
+    const found = toCondition(phrases.length > 1 ? { ...meant, hours: meant.hours ?? 24 } : meant, price);
+    if (!("kind" in found)) return found;
+    const present = await getPresent(ctx, found);
+    const doubt = findThousandsDoubt(found, words, present) ?? findPriceDoubt(found, present);
+    if (doubt !== null) return doubt;
+    read.push({ condition: found, present });
+  }
+  return read;
+}
+
+/** A coin's price in USD; `null` if no source has it now. */
+async function getPrice(ctx: ActionCtx, token: string): Promise<number | null> {
+  await learn(ctx, token);
+  const query = { subject: `price:${token}`, at: Date.now() };
+  const { getLatestObservation } = internal.alerts.observations;
+  const latest: Observation | null = await ctx.runQuery(getLatestObservation, query);
+  return latest?.value ?? null;
+}
 
 /** A caller with only the id of an owned account asks its owner. */
 const getStore = ({ credential }: Caller) =>
@@ -70,17 +138,17 @@ export const proposeAlert = withUsage(
   async (ctx, caller: Caller, choice: Choice, request: AlertAnswer): Promise<Proposed> => {
     if ("condition" in request) {
       const present = await getPresent(ctx, request.condition);
-      return {
-        alert: await ctx.runMutation(getStore(caller), { ...choice, ...request }),
-        present,
-      };
+      return { alert: await ctx.runMutation(getStore(caller), { ...choice, ...request }), present };
     }
     const answered = await answerWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
-    const meant = answered.kind === "open" ? (answered.meant ?? []) : [];
-    const lines = meant.map((one) => formatCondition(one)).join(", or ");
+    const isSeveral = answered.kind === "several";
+    const doubt: Doubt = isSeveral
+      ? { say: "Send each alert on its own.", meant: answered.all.map(({ alert }) => alert.condition) }
+      : answered;
+    const lines = (doubt.meant ?? []).map((one) => formatCondition(one)).join(", or ");
     const advice = lines !== "" ? ` Say ${lines}.` : answered.kind === "open" ? ` ${HOW_TO_SAY}` : "";
-    throw new AppError("invalid_request", `${answered.say}${advice}`.replace(/\.$/, ""));
+    throw new AppError("invalid_request", `${doubt.say}${advice}`.replace(/\.$/, ""));
   },
 );
 

@@ -83,6 +83,8 @@ export const alertTables = {
     expiresAt: v.optional(v.number()),
     /** How often it has fired. */
     fired: v.number(),
+    /** The alert that it was edited from, which is switched off when this one is set. */
+    replaces: v.optional(v.id("alerts")),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_level", ["state", "subject", "side", "level"])
@@ -117,6 +119,15 @@ export const alertTables = {
   })
     .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
     .index("by_userId", ["userId"]),
+
+  /** The last question that the bot asked a user about an alert; an answer within ten minutes completes it. Written by `alerts/model`; deleted after a day. */
+  alertQuestions: defineTable({
+    userId: v.string(),
+    /** Words in which the answer stands in the place of `…`. */
+    template: v.string(),
+    /** The alert that the answer edits. */
+    alertId: v.optional(v.id("alerts")),
+  }).index("by_userId", ["userId"]),
 };
 
 export type Alert = Doc<"alerts">;
@@ -148,5 +159,9 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
   alertFirings: {
     keep: { days: 90, why: "a season's history; the card is kept for a month", aged: indexCreatedBefore },
     ownedBy: { rows: indexOfUser("by_userId"), section: "alertFirings", onDeletion: "go" },
+  },
+  alertQuestions: {
+    keep: { days: 1, why: "an answer counts for ten minutes", aged: indexCreatedBefore },
+    ownedBy: { rows: indexOfUser("by_userId"), onDeletion: "go" },
   },
 };

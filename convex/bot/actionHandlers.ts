@@ -97,21 +97,21 @@ function line({ token, priceUsd, change }: PricedCoin): string {
   return `${token} ${formatDollars(priceUsd)}${moved}`;
 }
 
-function alertButton({ token, priceUsd }: PricedCoin, text: string, factor: number): Button {
+/** A button for an alert at a level near the price, which it says unless it has another text. */
+function alertButton({ token, priceUsd }: PricedCoin, factor: number, text?: string): Button {
   const direction = factor > 1 ? "above" : "below";
   // Three significant digits, as in speech.
   const levelUsd = Number((priceUsd * factor).toPrecision(3));
-  return { text, command: `alert ${formatCondition({ kind: "price", token, direction, levelUsd })}` };
+  const label = `🔔 ${direction === "above" ? "Above" : "Below"} ${formatDollars(levelUsd)}`;
+  const command = `alert ${formatCondition({ kind: "price", token, direction, levelUsd })}`;
+  return { text: text ?? label, command };
 }
 
 /** The answer with a coin's price, by its symbol or name; `null` without a price. */
 export async function answerPrice(ctx: ActionCtx, written: string): Promise<CommandOutcome | null> {
   const [known] = await findPrices(ctx, [bareName(written)]);
   if (known === undefined) return null;
-  const alerts = [
-    alertButton(known, `Alert at ${formatSignedPercent(5, 0)}`, 1.05),
-    alertButton(known, `Alert at ${formatSignedPercent(-5, 0)}`, 0.95),
-  ];
+  const alerts = [alertButton(known, 1.05), alertButton(known, 0.95)];
   return {
     answer: [[{ bold: line(known) }, `\n${formatDateTime(known.observedAt)} (${known.source})`]],
     buttons: [alerts, [{ text: "Again", command: `price ${known.token}` }]],
@@ -122,7 +122,7 @@ export async function answerPrice(ctx: ActionCtx, written: string): Promise<Comm
 async function welcome(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
   const account = await findAccountButton(ctx, request);
   const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
-  const set = prices.slice(0, 1).map((first) => alertButton(first, "Set an alert", 1.05));
+  const set = prices.slice(0, 1).map((first) => alertButton(first, 1.05, "Set an alert"));
   return {
     answer: [
       [{ bold: "Welcome!" }, ...prices.map((one) => `\n${line(one)}`)],

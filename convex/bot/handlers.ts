@@ -6,7 +6,7 @@ import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { listRecipients } from "../identity/model";
 import { buildListCard } from "../alerts/cards";
-import { listUserAlerts } from "../alerts/model";
+import { listWithValues } from "../alerts/model";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
 import { isSymbol } from "../lib/money/coins";
@@ -74,7 +74,7 @@ const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
 const READS = {
   help: () => ({ answer: buildHelp() }),
-  alerts: async (ctx, { userId }) => buildListCard(await listUserAlerts(ctx, userId)),
+  alerts: async (ctx, { userId, now }) => buildListCard(await listWithValues(ctx, userId), now),
   signals: async (ctx, { argument }) => {
     const name = parseFocus(argument);
     const token = SIGNAL_TOKENS.find((one) => one === name);

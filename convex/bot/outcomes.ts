@@ -75,7 +75,10 @@ export async function putAnswer(
   if (paragraphs.length === 0) return;
   const link = sender.alone ? await findLinkOfMessenger(ctx, sender.messengerId) : null;
   const isUnconfirmed = link !== null && link.confirmedAt === undefined;
-  const isInPlace = findCommand(parseCommand(text)?.name ?? "")?.traits.includes("inPlace") === true;
+  const command = findCommand(parseCommand(text)?.name ?? "");
+  // A list of alerts would stand under the chart of one.
+  const isUnderChart = command?.name === "alerts" && tapped?.isPicture === true;
+  const isInPlace = !isUnderChart && command?.traits.includes("inPlace") === true;
   await enqueueCard(ctx, {
     // An answer to a group belongs to the group, and is not part of one user's data.
     userId: link?.confirmedAt === undefined ? "" : link.userId,

@@ -4,8 +4,9 @@ import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import { buildConfirmedCard, buildEndedCard, buildDoubtCard, buildProposalCard } from "../alerts/cards";
-import { answerWords, type Answered } from "../alerts/service";
+import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts/cards";
+import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
+import type { Answered } from "../alerts/service";
 import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answerChat as answerQuestion } from "../chat/replies";
@@ -163,20 +164,15 @@ const FRESH_MS = 15 * MINUTE;
 const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   ...actionHandlers,
 
-  /** Words make a proposal; taps on its buttons (`set ID`, `once ID`, `off ID`) set or end it. Idempotent. */
+  /** Words make a proposal; taps on buttons (`set ID`, `off ID`, `on LINE` …) change it. Idempotent. */
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
-    const [, what, alertId] = /^(set|once|off) +(\S{1,40})$/.exec(argument) ?? [];
-    const { accept, endAlert } = internal.alerts.model;
-    if (alertId === undefined) {
-      const caller = toCaller(request);
-      await charge(ctx, "alert", caller);
-      return toAlertOutcome(await answerWords(ctx, caller, { userId }, argument));
-    }
-    if (!isTap) return { bind: "alerts", argument, owner: userId };
-    if (what === "off") return buildEndedCard(await ctx.runMutation(endAlert, { userId, alertId }));
-    return buildConfirmedCard(await ctx.runMutation(accept, { userId, alertId, once: what === "once" }));
+    if (TAPPED.test(argument) && isTap) return answerTap(ctx, userId, argument);
+    if (TAPPED.test(argument)) return { bind: "alerts", argument, owner: userId };
+    const caller = toCaller(request);
+    await charge(ctx, "alert", caller);
+    return toAlertOutcome(await answerChatWords(ctx, caller, userId, argument));
   },
 
   /** The stored result while it is fresh; otherwise new research, whose progress each further poll checks. */
@@ -225,7 +221,7 @@ async function plainWords(
   if (order !== null) return propose(ctx, request, order);
   if (isNear && !WAITING.test(text)) return explainOrder(text);
   const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
-  const alert = await answerWords(ctx, toCaller(request), { userId: whose }, text);
+  const alert = await answerChatWords(ctx, toCaller(request), whose, text);
   if (alert.kind === "none" || alert.kind === "unread")
     return isNear ? explainOrder(text) : answerTo(ctx, request);
   const outcome = await toAlertOutcome(alert);
@@ -265,6 +261,7 @@ async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<Comman
 
 async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   if (answered.kind === "open") return buildDoubtCard(answered);
+  if (answered.kind === "several") return buildProposalsCard(answered.all);
   if (answered.kind !== "proposed") return { answer: buildNotice(answered.say) };
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
