@@ -41,6 +41,7 @@ import type * as bot_http from "../bot/http.js";
 import type * as bot_looks from "../bot/looks.js";
 import type * as bot_orders from "../bot/orders.js";
 import type * as bot_outcomes from "../bot/outcomes.js";
+import type * as bot_phrases from "../bot/phrases.js";
 import type * as bot_service from "../bot/service.js";
 import type * as bot_tables from "../bot/tables.js";
 import type * as bot_updates from "../bot/updates.js";
@@ -346,6 +347,7 @@ declare const fullApi: ApiFromModules<{
   "bot/looks": typeof bot_looks;
   "bot/orders": typeof bot_orders;
   "bot/outcomes": typeof bot_outcomes;
+  "bot/phrases": typeof bot_phrases;
   "bot/service": typeof bot_service;
   "bot/tables": typeof bot_tables;
   "bot/updates": typeof bot_updates;

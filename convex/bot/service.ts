@@ -45,6 +45,7 @@ import {
   type Sender,
 } from "./commands";
 import { explainOrder, isNearlyOrder, propose, readOrder, WAITING } from "./orders";
+import { parsePhrase } from "./phrases";
 import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
 
 /** Answers one message. Its text is data, whoever wrote it; a tapped button stands for its command. */
@@ -83,7 +84,7 @@ async function answerText(
 ): Promise<Worked> {
   if (text === "") return { answer: buildHelp() };
   if (isKeyRequest(text)) return reply(SECURITY_MESSAGE);
-  const parsed = parseCommand(text);
+  const parsed = parseCommand(text) ?? (sender.alone && !forwarded ? parsePhrase(text) : null);
   const argument = parsed?.argument ?? text.trim();
   const isTap = tapped !== undefined;
   const request: CommandRequest = {

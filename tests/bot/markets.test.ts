@@ -226,6 +226,15 @@ describe("alerts", () => {
     await tap(app, "Set");
     const on = (await app.rows("alerts")).filter(({ state }) => state === "active");
     expect(on.map(({ condition }) => condition)).toMatchObject([{ levelUsd: 110_000 }, { levelUsd: 84_000 }]);
+    const table: Readonly<Record<string, RegExp>> = {
+      "cancel my btc alert": /Your alerts/,
+      "What alerts do I have?": /Your alerts/,
+      "snooze 2 hours": /Your alerts/,
+      "my limits": /needs? (?:an|your) account|account/i,
+      deposit: /wallet/i,
+    };
+    for (const [words, card] of Object.entries(table))
+      expect([words, (await say(app, words))[0]]).toEqual([words, expect.stringMatching(card)]);
   });
 });
 
