@@ -163,7 +163,7 @@ function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state
 }
 
 /** Active alerts, then proposals, then the last ended ones, newest first. */
-async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
+export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Alert[]> {
   const active = await queryInState(ctx, userId, "active").take(ALL);
   const proposed = await queryInState(ctx, userId, "proposed").take(ALL);
   const ended = await queryInState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
