@@ -12,6 +12,7 @@ import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
 import { formatDateTime, DAY, MINUTE, getRoundedNow } from "../lib/time";
 import { collectFacts } from "../market/collectors";
 import { findSymbol } from "../market/facts";
+import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
@@ -70,10 +71,14 @@ type PricedCoin = {
 
 const LIST = { collector: "markets", subject: "" } as const;
 
-/** The prices of coins by their symbols or names: from the list of the largest coins, or from a newer sample. */
+/** Sampling is every five minutes: an older sample means that it has trouble. */
+const LIVE_MS = 11 * MINUTE;
+
+/** The prices of coins by their symbols or names: the live sample, as on pages, else from the list of the largest coins. */
 async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<PricedCoin[]> {
   await collectFacts(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
-  const query = { wanted: [LIST], withinMs: DAY, at: getRoundedNow() };
+  const now = getRoundedNow();
+  const query = { wanted: [LIST], withinMs: DAY, at: now };
   const { facts } = await ctx.runQuery(internal.market.facts.readFactsAt, query);
   const samples = await ctx.runQuery(internal.market.samples.listNewestPrices, {});
   return written.flatMap((one) => {
@@ -82,10 +87,11 @@ async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<P
     const findFact = (kind: "price" | "change24h") =>
       facts.find((fact) => fact.subject === token && fact.kind === kind);
     const listed = findFact("price");
-    const sample = samples.find((of) => of.token === token && of.observedAt >= (listed?.observedAt ?? 0));
+    const sample = samples.find((of) => of.token === token && now - of.takenAt <= LIVE_MS);
     const priceUsd = sample?.priceUsd ?? listed?.value;
     const { observedAt, source } = sample ?? listed ?? { observedAt: 0, source: "" };
-    const change = findFact("change24h")?.value;
+    const measured = sample === undefined ? null : computeDayChange(sample);
+    const change = measured ?? findFact("change24h")?.value;
     if (typeof priceUsd !== "number") return [];
     const moved = typeof change === "number" ? change : null;
     return [{ token, priceUsd, change: moved, observedAt, source: getSourceName(source) }];

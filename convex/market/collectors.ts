@@ -19,6 +19,7 @@ import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { findCoins, LISTS } from "./facts";
 import { askQuotes } from "./live";
+import { computeDayChange } from "./samples";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
 /**
@@ -135,10 +136,20 @@ async function collectQuotes(): Promise<Fact[]> {
 /** The number of the largest coins with facts of their own. */
 const LISTED = 50;
 
-async function collectMarkets(turns: WaitTurn): Promise<Fact[]> {
+/** The largest coins. The day's change of a token that the service samples is that of its samples, as on pages and cards. */
+async function collectMarkets(turns: WaitTurn, _subject: string, ctx: ActionCtx): Promise<Fact[]> {
   const coins = await askCoins(turns, deadlines.publicData);
+  const samples = await ctx.runQuery(internal.market.samples.listNewestPrices, {});
   return coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, id, ...values }) => {
-    return buildSourceFacts("coingecko", { subject, observedAt, url: getCoinPage(id), id }, values);
+    const by = { subject, observedAt, url: getCoinPage(id), id };
+    const sample = samples.find(({ token }) => token === subject);
+    const change24h = sample === undefined ? null : computeDayChange(sample);
+    if (sample === undefined || change24h === null) return buildSourceFacts("coingecko", by, values);
+    const measured = { subject, observedAt: sample.observedAt, url: "", id };
+    return [
+      ...buildSourceFacts("coingecko", by, { ...values, change24h: null }),
+      ...buildSourceFacts(sample.source, measured, { change24h }),
+    ];
   });
 }
 

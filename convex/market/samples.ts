@@ -170,15 +170,48 @@ export async function listRecentCloses(
   return rows.reverse().map(({ hourEndsAt, priceUsd, source }) => ({ hourEndsAt, priceUsd, source }));
 }
 
-/** The newest price of each token that has one. */
+/** The newest price of each token that has one, with its price at the same minute of the day before. */
 export const listNewestPrices = internalQuery({
   args: {},
-  returns: v.array(vPrice),
+  returns: v.array(vPrice.extend({ dayAgoUsd: v.union(v.number(), v.null()) })),
   handler: async (ctx) => {
-    const samples = await Promise.all(PRICED_TOKENS.map((token) => findNewestSample(ctx, token)));
-    return samples.flatMap((sample) => (sample === null ? [] : [toPrice(sample)]));
+    const prices = PRICED_TOKENS.map(async (token) => {
+      const sample = await findNewestSample(ctx, token);
+      if (sample === null) return [];
+      return [{ ...toPrice(sample), dayAgoUsd: await findPriceAt(ctx, token, sample.takenAt - DAY) }];
+    });
+    return (await Promise.all(prices)).flat();
   },
 });
+
+/**
+ * The price at a moment (epoch ms): the last sample before it, at most half an hour old, as for alerts; before the first
+ * samples, between the closes of the exchange around it. `null` without them.
+ */
+async function findPriceAt(ctx: QueryCtx, token: PricedToken, at: number): Promise<number | null> {
+  const sample = await ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).lte("takenAt", at))
+    .order("desc")
+    .first();
+  if (sample !== null && at - sample.takenAt <= HOUR / 2) return sample.priceUsd;
+  const hour = Math.floor(at / HOUR) * HOUR;
+  const from = (await findClose(ctx, token, hour))?.priceUsd;
+  if (from === undefined) return null;
+  const to = (await findClose(ctx, token, hour + HOUR))?.priceUsd ?? from;
+  return from + (to - from) * ((at - hour) / HOUR);
+}
+
+/** A price's change since the day before, in percent; `null` if its price then is not known. */
+export function computeDayChange({
+  priceUsd,
+  dayAgoUsd,
+}: {
+  priceUsd: number;
+  dayAgoUsd: number | null;
+}): number | null {
+  return dayAgoUsd === null ? null : Number(((priceUsd / dayAgoUsd - 1) * 100).toFixed(6)) + 0;
+}
 
 /** The closes of the last `count` hours that had ended by `before` (epoch ms), oldest first. */
 export const listCloses = internalQuery({

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { DAY, HOUR, toIso } from "../lib/time";
+import { HOUR, toIso } from "../lib/time";
+import { computeDayChange } from "./samples";
 import { PRICE_SOURCES, type HourlyClose, type PricedToken } from "./tables";
 
 const source = z.enum(PRICE_SOURCES).describe("The source: a price feed, an exchange, or CoinGecko");
@@ -16,7 +17,7 @@ const tokenPrice = z.object({
   change24hPercent: z
     .number()
     .nullable()
-    .describe("Against the close of the hour that ended a day ago; null if there is none"),
+    .describe("Since the same minute of the day before; null if the price then is not known"),
   closes: z.array(pricePoint).describe("The last price of each hour, oldest first; `at` is the hour's end"),
 });
 
@@ -26,9 +27,6 @@ export const pricesShape = z.object({
 });
 export type PublicPrices = z.output<typeof pricesShape>;
 
-/** The hours of a change over a day. */
-const CHANGE_HOURS = 25;
-
 /** The newest prices, and the closes of the last `hours`. */
 export async function readPrices(ctx: ActionCtx, hours: number): Promise<PublicPrices> {
   const now = Date.now();
@@ -36,32 +34,21 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<PublicP
   const before = Math.floor(now / HOUR) * HOUR;
   const [newest, closes] = await Promise.all([
     ctx.runQuery(internal.market.samples.listNewestPrices, {}),
-    ctx.runQuery(internal.market.samples.listCloses, { before, count: Math.max(hours, CHANGE_HOURS) }),
+    ctx.runQuery(internal.market.samples.listCloses, { before, count: hours }),
   ]);
   const of = (token: PricedToken) => {
     const price = newest.find((one) => one.token === token);
     if (price === undefined) return null;
     const { priceUsd, source, observedAt } = price;
-    const dayAgo = findPriceAt(closes[token], now - DAY);
-    const change = dayAgo === null ? null : (priceUsd / dayAgo - 1) * 100;
     return {
       priceUsd,
       source,
       observedAt: toIso(observedAt),
-      change24hPercent: change === null ? null : Number(change.toFixed(6)) + 0,
+      change24hPercent: computeDayChange(price),
       closes: listClosesSince(closes[token], before - hours * HOUR),
     };
   };
   return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
-}
-
-/** The price at a moment (epoch ms), interpolated between the closes before and after it; `null` without them. */
-function findPriceAt(closes: readonly HourlyClose[], at: number): number | null {
-  const hour = Math.floor(at / HOUR) * HOUR;
-  const findClose = (end: number) => closes.find(({ hourEndsAt }) => hourEndsAt === end)?.priceUsd;
-  const from = findClose(hour);
-  if (from === undefined) return null;
-  return from + ((findClose(hour + HOUR) ?? from) - from) * ((at - hour) / HOUR);
 }
 
 /** The closes after a moment (epoch ms). */

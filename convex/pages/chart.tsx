@@ -95,7 +95,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   const anchorAt = (at: number) =>
     x(at) < 40 && axis === undefined ? "start" : x(at) > 960 && namedLevels.length === 0 ? "end" : "middle";
   const ticks = axis === undefined ? [] : y.ticks(4);
-  const times = chart.size === "spark" ? [] : listTimes(from, to);
+  const times = listTimes(from, to);
   const [beside, begin, end] = [0.7 * size, shareAcross(0), shareAcross(SPAN)];
   const marks = [
     ...ticks.flatMap((value) => [

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { formatBigUsd } from "../lib/text/numbers";
 import { getSourceName } from "../figures/publicSources";
-import { HOUR } from "../lib/time";
+import { DAY, HOUR } from "../lib/time";
 import { marketSnapshot, type MarketSnapshot } from "../market/shapes";
 import { MARKET_KEY } from "../market/snapshot";
 import { readPrices, type PublicPrices } from "../market/views";
@@ -35,8 +35,8 @@ import { readWhales } from "./whales";
 const COINS = 10;
 const WHALES = 5;
 
-/** From the close of a day ago on, the base of the daily change. */
-export const CHART_HOURS = 25;
+/** The hours of a price's course, which is as long as its change. */
+export const CHART_HOURS = 24;
 
 const NAMES = { BTC: "Bitcoin", ETH: "Ethereum" } as const;
 
@@ -141,8 +141,8 @@ export function PriceCard({ token, price, now }: Priced) {
           <p class="figure">{formatMoney(price.priceUsd)}</p>
           <Course token={token} price={price} />
           <p class="small">
-            {getSourceName(price.source)}, <Since at={price.observedAt} now={now} />. The line: its hours, of
-            a day at most.
+            {getSourceName(price.source)}, <Since at={price.observedAt} now={now} />. Change and line: since
+            this time yesterday; hours in UTC.
           </p>
         </>
       )}
@@ -150,13 +150,21 @@ export function PriceCard({ token, price, now }: Priced) {
   );
 }
 
-/** A price's course without an axis; nothing for fewer than two prices. */
+/** A price's course over the day of its change, whose sign it takes; nothing for fewer than two prices. */
 function Course({ token, price }: { token: string; price: NonNullable<Prices["BTC"]> }) {
-  const points = toPoints([...price.closes, { at: price.observedAt, priceUsd: price.priceUsd }]);
+  const { change24hPercent: change, priceUsd, observedAt, closes } = price;
+  const from = Date.parse(observedAt) - DAY;
+  const dayAgo = change === null ? [] : [{ at: from, value: priceUsd / (1 + change / 100) }];
+  const points = [
+    ...dayAgo,
+    ...toPoints(closes).filter(({ at }) => at > from && at < Date.parse(observedAt)),
+    { at: Date.parse(observedAt), value: priceUsd },
+  ];
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined || !isDrawn(points)) return null;
   const values = points.map(({ value }) => value);
-  const way = last.value > first.value ? "up" : last.value < first.value ? "down" : "flat";
+  const moved = change ?? last.value - first.value;
+  const way = moved > 0 ? "up" : moved < 0 ? "down" : "flat";
   return (
     <Chart
       id={`course-${token}`}
@@ -165,6 +173,7 @@ function Course({ token, price }: { token: string; price: NonNullable<Prices["BT
       says={`From ${formatMoney(first.value)} to ${formatMoney(last.value)}; lowest ${formatMoney(Math.min(...values))}, highest ${formatMoney(Math.max(...values))}.`}
       from={first.at}
       to={last.at}
+      levels={[{ kind: "zero", value: first.value }]}
       lines={[{ kind: way, points, isFilled: true }]}
       dots={[{ kind: way, ...last }]}
     />
@@ -204,8 +213,8 @@ function Market({
   prices,
   now,
 }: MarketSnapshot & { prices: Prices; now: number }) {
-  /** A coin has one change on this page: that of its measured hours, where there are some. */
-  const measured: Readonly<Record<string, Prices["BTC"]>> = prices;
+  /** A coin has one price and one change on this page: the live ones, where it is sampled. */
+  const live: Readonly<Record<string, Prices["BTC"]>> = prices;
   const names = joinSourceNames(sources.map(({ name }) => ({ source: name })));
   /** CoinGecko's terms require a link beside its data. */
   const isOwed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
@@ -221,8 +230,8 @@ function Market({
             <>
               {symbol} {name !== symbol && <span class="soft">{name}</span>}
             </>,
-            formatMoney(price),
-            <Change value={measured[symbol]?.change24hPercent ?? change24h} />,
+            formatMoney(live[symbol]?.priceUsd ?? price),
+            <Change value={live[symbol]?.change24hPercent ?? change24h} />,
             formatBigUsd(marketCap),
           ])}
         />

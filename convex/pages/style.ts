@@ -114,7 +114,7 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; padding: 0.6rem 0.4rem 1.6rem; overflow: visible; font: 400 12px var(--sans); font-variant-numeric: tabular-nums; }
 .chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 6.9rem; } .chart.valued.labelled { padding-right: 4.3rem; }
-.chart.spark { height: 4.5rem; padding: 0.5rem 0.4rem; margin: 0.5rem 0; }
+.chart.spark { height: 6rem; padding: 0.5rem 0.4rem 1.6rem; margin: 0.5rem 0; }
 ${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } dl:not(.facts) small { display: block; margin: 0; } table { font-size: 0.82rem; } th, td, tbody th { padding-right: 0.4rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }

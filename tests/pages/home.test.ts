@@ -8,6 +8,8 @@ import { HOSTILE, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The first page. */
 
+const marketOf = z.object({ keyPrices: z.object({ bitcoin: z.object({ usd_24h_change: z.number() }) }) });
+
 const rows = z.object({
   top20: z.array(z.object({ symbol: z.string(), price: z.number(), change24h: z.number() })),
 });
@@ -107,6 +109,13 @@ test("/mcp/prices tells the newest prices, the closes of the hours asked for, an
   expect(prices.BTC?.closes.map(({ priceUsd }) => priceUsd)).toEqual([144, 146, 148]);
   expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
   expect(prices.BTC?.priceUsd).toBe(149);
-  // At 09:30 the day before it was half way from 100 at nine to 102 at ten.
+  // The newest was taken at 09:00; at the same minute of the day before it was 101.
   expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 101 - 1) * 100, 5);
+  // Market, card and table tell the same, and the line takes its sign.
+  const market = marketOf.parse((await app.get("/mcp/market")).body);
+  expect(market.keyPrices.bitcoin.usd_24h_change).toBe(prices.BTC?.change24hPercent);
+  const { text } = await openPage(app, "/");
+  expect(text.match(/\$149\.00/g)?.length).toBeGreaterThanOrEqual(4);
+  expect(text.split("+47.52")).toHaveLength(5);
+  expect(text.match(/class="path up"/g)).toHaveLength(2);
 });
