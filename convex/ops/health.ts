@@ -111,10 +111,12 @@ async function countWork(ctx: QueryCtx): Promise<Checks["work"]> {
 async function readProviderStates(ctx: QueryCtx, now: number): Promise<Checks["providers"]> {
   const rows = await ctx.db.query("providerStates").withIndex("by_provider").take(PROVIDERS);
   return Object.fromEntries(
-    rows.map(({ provider, failures, since, failedAt = 0, refuses }) => {
+    rows.map(({ provider, failures, since, failedFrom, failedAt = 0, refuses }) => {
       const isWorking = failures < FAILS_FROM || failedAt < now - FAILS_FOR_MS;
       const why = isWorking || refuses === undefined ? {} : { refuses };
-      return [provider, { works: isWorking, since: toIso(since), ...why }];
+      const hasRecovered = failures < FAILS_FROM && failedFrom !== undefined;
+      const last = hasRecovered ? { failedFrom: toIso(failedFrom) } : {};
+      return [provider, { works: isWorking, since: toIso(since), ...why, ...last }];
     }),
   );
 }

@@ -7,7 +7,8 @@ import { findUnopened } from "./rotation";
 import { toIso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
 import { PUBLIC_SOURCES, getSourceName } from "../figures/publicSources";
-import { listTroubles } from "./troubles";
+import { isLate, isTroubled, PARTS, type Part } from "./troubles";
+import { listKeys } from "../lib/objects";
 import { VERSION } from "../lib/version";
 
 /** Endpoints of the contract answer 500 without any of these. */
@@ -61,13 +62,38 @@ async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   };
 }
 
-/** The part of the health that users see. */
+/** A part is not there without its variable. */
+const NEEDED = {
+  answers: "LLM_GATEWAY_API_KEY",
+  messages: "MESSENGER_BOT_TOKEN",
+  wallets: "WALLET_ENCRYPTION_KEY",
+  payments: "PLATFORM_WALLET_ADDRESS",
+} as const satisfies Record<Part, Variable>;
+
+/**
+ * The part of the health that users see. Of each part: whether it is set up, since when it fails (`null` if it works), and
+ * from when to when a provider of it failed last; `silent`: the sources of data that do not answer. ISO times.
+ */
 export async function readStatus(ctx: ActionCtx) {
   const { checks, time } = await readHealth(ctx);
-  const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false).map(
-    getSourceName,
-  );
-  return { time, troubles: listTroubles(checks), silent };
+  const findStates = (names: readonly string[]) => names.flatMap((name) => checks.providers[name] ?? []);
+  const describePart = (names: readonly string[], isFailing: boolean) => {
+    const states = findStates(names);
+    const failing = states.filter(({ works }) => !works).map(({ since }) => since);
+    const ended = states.flatMap(({ since: to, failedFrom: from }) =>
+      from === undefined ? [] : [{ from, to }],
+    );
+    const last = ended.toSorted((a, b) => b.to.localeCompare(a.to))[0] ?? null;
+    return { failsSince: isFailing ? (failing.toSorted()[0] ?? time) : null, last };
+  };
+  const parts = listKeys(PARTS).map((part) => ({
+    part,
+    isThere: isSet(NEEDED[part]),
+    ...describePart(PARTS[part], isTroubled(part, checks)),
+  }));
+  const silent = PUBLIC_SOURCES.filter((source) => checks.providers[source]?.works === false);
+  const data = { part: "data" as const, isThere: true, ...describePart(PUBLIC_SOURCES, silent.length > 0) };
+  return { time, parts: [data, ...parts], isLate: isLate(checks), silent: silent.map(getSourceName) };
 }
 
 /** The agent API needs no setting with its own gateway, and an address with another one. */

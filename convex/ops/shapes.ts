@@ -31,6 +31,7 @@ export const ownChecks = z.object({
       z.object({
         works: z.boolean(),
         since: z.iso.datetime().describe("Since when it works, or fails"),
+        failedFrom: z.iso.datetime().optional().describe("From when to `since` it failed last, if it works"),
         refuses: z
           .enum(["key", "account", "address"])
           .optional()

@@ -10,7 +10,12 @@ export const vOwnChecks = v.object({
   work: v.object({ running: v.number(), waiting: v.number(), failing: v.number() }),
   providers: v.record(
     v.string(),
-    v.object({ works: v.boolean(), since: v.string(), refuses: v.optional(vRefusing) }),
+    v.object({
+      works: v.boolean(),
+      since: v.string(),
+      failedFrom: v.optional(v.string()),
+      refuses: v.optional(vRefusing),
+    }),
   ),
   budget: v.object({
     resetsAt: v.string(),

@@ -3,9 +3,22 @@ import { internal } from "../_generated/api";
 import { FORGET, freezeFromPage, FROM_ELSEWHERE, pageToken, readOpenPage } from "../accounts/pageHttp";
 import { READS_COOKIE, refuseOtherSites, SETS_COOKIE } from "../accounts/pageHttp";
 import type { ActionCtx } from "../_generated/server";
-import type { Call, Endpoint, MountedEndpoint } from "../platform/http/endpoint";
-import { defineEndpoint, Reply } from "../platform/http/endpoint";
-import { optionalToken, requiredText, userId } from "../platform/http/input";
+import {
+  defineEndpoint,
+  Reply,
+  type Call,
+  type Endpoint,
+  type MountedEndpoint,
+} from "../platform/http/endpoint";
+import {
+  numberInRange,
+  optionalToken,
+  optionalUnlessBlank,
+  requiredText,
+  userId,
+} from "../platform/http/input";
+import { NEVER } from "../lib/time";
+import { ALERT_TYPES } from "../whales/coins";
 import type { Page } from "./layout";
 
 /** Pages for people. The code that makes HTML is loaded on request. */
@@ -80,9 +93,13 @@ export const pageEndpoints: MountedEndpoint[] = [
   }),
   definePage({
     path: "/whales",
-    summary: "Whale alerts of the last week, newest first: the newest thirty of /mcp/whale-alerts.",
-    input: z.object({}),
-    show: async (ctx, _input, now) => (await import("./whales")).buildWhalesPage(ctx, now),
+    summary: "Whale alerts, newest first, thirty a page, and the net flow to exchanges by hour.",
+    input: z.object({
+      token: optionalToken,
+      kind: optionalUnlessBlank(z.enum(ALERT_TYPES)).describe("One kind of movement; all when left out."),
+      before: optionalUnlessBlank(numberInRange(0, NEVER, "int")).describe("Epoch ms: older ones."),
+    }),
+    show: async (ctx, wish, now) => (await import("./whales")).buildWhalesPage(ctx, wish, now),
   }),
   definePage({
     path: "/status",

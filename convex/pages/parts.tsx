@@ -7,7 +7,8 @@ import { formatCount } from "../lib/text/strings";
 import { DAY, formatDateTime, HOUR, toIso, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
-import { getAddedDescription, formatNews } from "../whales/cards";
+import { getAddedDescription, getExplorerUrl, formatNews } from "../whales/cards";
+import { toSafeUrl } from "../messenger/format";
 
 /** Components and texts that several pages share. */
 
@@ -118,17 +119,31 @@ export function Ending({ signal: { signal, status, ...of } }: { signal: PublicSi
   return <span class={status.toLowerCase()}>{ENDINGS[status] + result}</span>;
 }
 
-/** The bot as a link; `null` if the operator has not named it. */
-export function Bot() {
+/** A link to the bot as a button, with what it starts with; without a bot, to the ways in. */
+export function OpenBot({ start, children }: { start?: "signals" | "whales"; children: Child }) {
   const bot = getOptional("MESSENGER_BOT_NAME");
-  return bot === undefined ? null : <Out to={`https://t.me/${bot}`}>@{bot}</Out>;
+  const query = start === undefined ? "" : `?start=${start}`;
+  return (
+    <span class="open">
+      {bot === undefined ? (
+        <a href="/start">{children}</a>
+      ) : (
+        <Out to={`https://t.me/${bot}${query}`}>{children}</Out>
+      )}
+    </span>
+  );
 }
 
-/** A link to the bot's subscriptions; without a bot, to the ways in. */
-export function Subscribe({ to, children }: { to: "signals" | "whales"; children: Child }) {
-  const bot = getOptional("MESSENGER_BOT_NAME");
-  if (bot === undefined) return <a href="/start">{children}</a>;
-  return <Out to={`https://t.me/${bot}?start=${to}`}>{children}</Out>;
+type Neighbour = { href: string; name: string } | null;
+
+/** The way back and on in a sequence of pages. */
+export function Pager({ back, on }: { back: Neighbour; on: Neighbour }) {
+  return (
+    <p class="head">
+      <span>{back !== null && <a href={back.href}>← {back.name}</a>}</span>
+      <span>{on !== null && <a href={on.href}>{on.name} →</a>}</span>
+    </p>
+  );
 }
 
 /** A link to another site; plain words without an address. */
@@ -146,16 +161,23 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
   return (
     <ul class="list">
       {alerts.map((alert) => {
-        const { direction, detectedAt, verified, source } = alert;
+        const { direction, detectedAt, verified, source, chain, txHash } = alert;
         const added = getAddedDescription(alert);
         const found = verified ? "reported, found on Base" : "reported";
         const by = source === "measured" ? "measured on Base" : found;
+        const shownAt = txHash === undefined ? null : toSafeUrl(getExplorerUrl(chain, txHash));
         return (
           <li>
             <div class="head">
               <strong>{formatNews(alert)}</strong>
               <span class="small">
                 <Side side={direction} kind="" /> · <Since at={toIso(detectedAt)} now={now} /> · {by}
+                {shownAt !== null && (
+                  <>
+                    {" "}
+                    · <Out to={shownAt}>transaction</Out>
+                  </>
+                )}
               </span>
             </div>
             {added !== null && <p class="small">{added}</p>}

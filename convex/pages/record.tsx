@@ -17,8 +17,8 @@ import {
   Facts,
   formatMoney,
   formatOrNone,
+  OpenBot,
   Side,
-  Subscribe,
   Table,
   type Term,
 } from "./parts";
@@ -46,7 +46,10 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
       )}
       <p class="lead">
         One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
-        withdrawn. All of them count. <Subscribe to="signals">Get the next ones</Subscribe>
+        withdrawn. All of them count.
+      </p>
+      <p>
+        <OpenBot start="signals">Get the next ones in the bot</OpenBot>
       </p>
       {stats.n > 0 && <Facts kind="facts" of={listHeadFigures(stats)} />}
       {signals.length > 0 && (

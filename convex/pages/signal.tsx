@@ -19,8 +19,9 @@ import {
   Moment,
   formatMoney,
   formatOrNone,
+  OpenBot,
+  Pager,
   Side,
-  Subscribe,
   joinSourceNames,
   type Term,
 } from "./parts";
@@ -67,6 +68,10 @@ export async function addPath(ctx: ActionCtx, row: Signal, before = HOUR): Promi
 export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Promise<Page> {
   const data = await readSignal(ctx, requestedId);
   const { signal, issued } = data;
+  const { earlier, later } = await ctx.runQuery(internal.signals.history.findNeighbours, {
+    token: signal.token,
+    generatedAt: Date.parse(signal.generatedAt),
+  });
   const { id, token, confidence, reasoning, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const name = `${token} signal of ${id.slice(token.length + 1)}`;
   const content = (
@@ -109,9 +114,9 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
       </div>
       <p>
         Part of <a href="/record">the record</a>, which anybody can check.{" "}
-        <Subscribe to="signals">Get the next ones as messages</Subscribe>, or{" "}
-        <a href="/start">for a program</a>.
+        <OpenBot start="signals">Open in the bot</OpenBot>
       </p>
+      <Pager back={toNeighbour(earlier)} on={toNeighbour(later)} />
     </>
   );
   return {
@@ -121,6 +126,8 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
     content,
   };
 }
+
+const toNeighbour = (id: string | null) => (id === null ? null : { href: `/signals/${id}`, name: id });
 
 const formatShare = (percent: number | null) =>
   formatOrNone(percent, (share) => `${share.toFixed(0)} %`, "none");

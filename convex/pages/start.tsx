@@ -6,7 +6,7 @@ import { PROXY_PATH, TOOLS_PATH } from "../lib/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
 import type { Page } from "./layout";
-import { Bot, CardSection, Code, Facts, Since, type Term } from "./parts";
+import { CardSection, Code, Facts, OpenBot, Since, type Term } from "./parts";
 import { Impacts, OutlookLine, readSnapshot, type StoredSnapshot } from "./research";
 
 /** The page for newcomers: the service, its costs, and the ways to begin. */
@@ -163,9 +163,9 @@ function Chat() {
     </p>
   ) : (
     <p>
-      Open <Bot /> and send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or an alert
-      in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> there makes a wallet
-      on Base that is yours at once.
+      <OpenBot>Open the bot</OpenBot> and send <code>BTC</code>, <code>/signals</code>,{" "}
+      <code>/research SOL</code>, or an alert in your own words: “tell me when ETH falls below 3000”.{" "}
+      <em>Create my wallet</em> there makes a wallet on Base that is yours at once.
     </p>
   );
 }

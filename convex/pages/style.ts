@@ -54,8 +54,8 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.
 nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38rem 0; padding: 0; }
 nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
 nav a:hover { color: var(--accent); }
-.start { padding: 0.35rem 0.9rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; text-decoration: none; }
-.start:hover, .start[aria-current] { text-decoration: underline; }
+.start, .open a { display: inline-block; padding: 0.35rem 0.9rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; text-decoration: none; }
+.start:hover, .open a:hover, .start[aria-current] { text-decoration: underline; }
 nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
 main { padding-top: 2rem; padding-bottom: 3rem; }
 h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }

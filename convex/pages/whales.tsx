@@ -1,38 +1,81 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { DAY, startOfMinute } from "../lib/time";
-import type { PublicAlert } from "../whales/tables";
+import { formatBigUsd } from "../lib/text/numbers";
+import { DAY, HOUR, NEVER, startOfMinute } from "../lib/time";
+import { KIND_NAMES } from "../whales/cards";
+import { ALERT_TYPES } from "../whales/coins";
+import type { AlertType, PublicAlert } from "../whales/tables";
+import { Chart } from "./chart";
 import type { Page } from "./layout";
-import { Bot, Empty, Movements, Subscribe } from "./parts";
+import { Chips, Empty, Movements, OpenBot, Pager } from "./parts";
 
-/** Large movements, newest first. */
+/** Large movements, newest first, of one coin or kind, or of all; and what went to exchanges and left them. */
 
-const LISTED = 30;
+const [LISTED, COINS] = [30, 8];
 
 /** The newest of the last week. @param now Epoch ms. */
 export function readWhales(ctx: ActionCtx, now: number, limit: number): Promise<PublicAlert[]> {
   return ctx.runQuery(internal.whales.alerts.listAlertsSince, { since: startOfMinute(now) - 7 * DAY, limit });
 }
 
-export async function buildWhalesPage(ctx: ActionCtx, now: number): Promise<Page> {
-  const alerts = await readWhales(ctx, now, LISTED);
+type Wish = { token?: string | undefined; kind?: AlertType | undefined; before?: number | undefined };
+
+function getAddress(wish: Wish): string {
+  const given = Object.entries(wish).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return given.length === 0 ? "/whales" : `/whales?${new URLSearchParams(given).toString()}`;
+}
+
+export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): Promise<Page> {
+  const { token, kind, before = NEVER } = wish;
+  const hour = Math.floor(now / HOUR) * HOUR;
+  const terms = { token: token ?? null, alertType: kind ?? null, before, since: hour - 23 * HOUR };
+  const page = await ctx.runQuery(internal.whales.alerts.listAlertPage, { ...terms, limit: LISTED });
+  const { alerts, older, flows } = page;
+  const tokens = [...new Set([...(token === undefined ? [] : [token]), ...page.tokens])].slice(0, COINS);
+  const [coins, kinds]: [(string | undefined)[], (AlertType | undefined)[]] = [tokens, [...ALERT_TYPES]];
   const content = (
     <>
       <h1>Whales</h1>
       <p class="lead">
-        Large transfers and exchange flows, the newest of a week: read on Base by this service itself, and
-        reported from other chains by an agent. <Subscribe to="whales">Get them as they happen</Subscribe>
+        Large transfers and exchange flows, newest first: read on Base by this service itself, and reported
+        from other chains by an agent.
       </p>
+      <p>
+        <OpenBot start="whales">Get them in the bot</OpenBot>
+      </p>
+      <Chips
+        label="Coins"
+        choices={[undefined, ...coins].map((one) => ({
+          href: getAddress({ token: one, kind }),
+          name: one ?? "All coins",
+          isShown: one === token,
+        }))}
+      />
+      <Chips
+        label="Kinds"
+        choices={[undefined, ...kinds].map((one) => ({
+          href: getAddress({ token, kind: one }),
+          name: one === undefined ? "All kinds" : KIND_NAMES[one],
+          isShown: one === kind,
+        }))}
+      />
+      {wish.before === undefined && flows.length > 0 && <Flows of={flows} until={hour + HOUR} />}
       {alerts.length === 0 ? (
         <Empty>
-          Nothing was seen in the last week. Base is looked at every five minutes, the other chains every
-          hour. <Bot />
+          Nothing like it was seen{wish.before === undefined ? " yet" : " among those"}. Base is looked at
+          every five minutes, the other chains every hour.
         </Empty>
       ) : (
         <div class="card">
           <Movements alerts={alerts} now={now} />
         </div>
       )}
+      <Pager
+        back={wish.before === undefined ? null : { href: getAddress({ token, kind }), name: "The newest" }}
+        on={older === null ? null : { href: getAddress({ token, kind, before: older }), name: "Older" }}
+      />
     </>
   );
   return {
@@ -41,4 +84,34 @@ export async function buildWhalesPage(ctx: ActionCtx, now: number): Promise<Page
     path: "/whales",
     content,
   };
+}
+
+/** The net flow of each of the last 24 hours. */
+function Flows({ of, until }: { of: readonly { hour: number; netUsd: number }[]; until: number }) {
+  const sum = of.reduce((total, { netUsd }) => total + netUsd, 0);
+  const signed = (usd: number) => (usd === 0 ? "$0" : `${usd < 0 ? "−" : "+"}${formatBigUsd(Math.abs(usd))}`);
+  return (
+    <figure class="card">
+      <Chart
+        id="flows"
+        title="Net flow to exchanges by hour, in USD"
+        says={`Over 24 hours: ${signed(sum)}.`}
+        from={until - DAY}
+        to={until}
+        axis={signed}
+        levels={[{ kind: "zero", value: 0 }]}
+        bands={of.map(({ hour, netUsd }) => ({
+          kind: `reach ${netUsd > 0 ? "loss" : "win"}`,
+          low: Math.min(0, netUsd),
+          high: Math.max(0, netUsd),
+          from: hour + HOUR / 12,
+          to: hour + HOUR - HOUR / 12,
+        }))}
+      />
+      <figcaption>
+        To exchanges less from exchanges by hour, {signed(sum)} in 24 hours. Above the line more arrived,
+        below it more left.
+      </figcaption>
+    </figure>
+  );
 }

@@ -116,6 +116,8 @@ export const platformTables = {
     failures: v.number(),
     /** Epoch ms: since when it works, or fails. */
     since: v.number(),
+    /** Epoch ms: from when to `since` it failed last, if it works. */
+    failedFrom: v.optional(v.number()),
     /** Epoch ms of a recent failed call. */
     failedAt: v.optional(v.number()),
     /** Why it fails, if it answers and refuses this service. */

@@ -53,6 +53,29 @@ export const listSignalPage = internalQuery({
   },
 });
 
+const vId = v.union(v.string(), v.null());
+
+/** The ids of a token's signals next to one, which was generated at a moment (epoch ms). */
+export const findNeighbours = internalQuery({
+  args: { token: vToken, generatedAt: v.number() },
+  returns: v.object({ earlier: vId, later: vId }),
+  handler: async ({ db }, { token, generatedAt: at }) => {
+    const [earlier, later] = await Promise.all([
+      db
+        .query("signals")
+        .withIndex("by_token", (q) => q.eq("token", token).lt("generatedAt", at))
+        .order("desc")
+        .first(),
+      db
+        .query("signals")
+        .withIndex("by_token", (q) => q.eq("token", token).gt("generatedAt", at))
+        .first(),
+    ]);
+    const toId = (row: Signal | null) => (row === null ? null : toSignalId(row));
+    return { earlier: toId(earlier), later: toId(later) };
+  },
+});
+
 /** Queues a card with the newest signals for a user's messenger; `null` without a signal or a chat. */
 export const sendLatest = internalMutation({
   args: { tokens: v.array(vToken), userId: v.string() },

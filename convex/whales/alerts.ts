@@ -11,7 +11,15 @@ import { HOUR } from "../lib/time";
 import { announce } from "../messenger/broadcasts";
 import { enqueueOwnCard } from "../messenger/model";
 import { buildAlertCard } from "./cards";
-import { listLatestAlerts, findProgress, toPublicWhaleAlert, storeMeasured, storeReported } from "./model";
+import {
+  findProgress,
+  listLatestAlerts,
+  rankTokens,
+  storeMeasured,
+  storeReported,
+  sumFlows,
+  toPublicWhaleAlert,
+} from "./model";
 import { vMeasured, vPublicAlert, vReported } from "./tables";
 
 /**
@@ -120,6 +128,49 @@ export const listAlertsSince = internalQuery({
   returns: v.array(vPublicAlert),
   handler: async (ctx, { since, limit }) =>
     (await listLatestAlerts(ctx, since, limit)).map(toPublicWhaleAlert),
+});
+
+/** The most rows that a listing looks through. */
+const LOOKED_THROUGH = 500;
+
+/**
+ * A page of alerts, newest first, of one token and one kind, or of all. A page ends between two moments, because alerts of
+ * one moment would otherwise be split between pages.
+ * @param args.before Epoch ms.
+ * @param args.since Epoch ms, a full hour: net flows are summed from it on.
+ */
+export const listAlertPage = internalQuery({
+  args: {
+    token: v.union(v.string(), v.null()),
+    alertType: v.union(vReported.fields.alertType, v.null()),
+    before: v.number(),
+    since: v.number(),
+    limit: v.number(),
+  },
+  returns: v.object({
+    alerts: v.array(vPublicAlert),
+    /** The `before` of the next page; `null` on the last one. */
+    older: v.union(v.number(), v.null()),
+    /** The tokens that were looked through, the most frequent first. */
+    tokens: v.array(v.string()),
+    /** What went to exchanges less what left them, in USD, by the hour's start, oldest first. */
+    flows: v.array(v.object({ hour: v.number(), netUsd: v.number() })),
+  }),
+  handler: async (ctx, { token, alertType, before, since, limit }) => {
+    const read = await listLatestAlerts(ctx, 0, LOOKED_THROUGH, before);
+    const endAt = read.length < LOOKED_THROUGH ? null : (read.at(-1)?.detectedAt ?? null);
+    const rows = read.filter(({ detectedAt }) => endAt === null || detectedAt > endAt);
+    const ofToken = rows.filter((row) => token === null || row.token === token);
+    const found = ofToken.filter((row) => alertType === null || row.alertType === alertType);
+    const lastAt = found[limit - 1]?.detectedAt;
+    const shown = lastAt === undefined ? found : found.filter(({ detectedAt }) => detectedAt >= lastAt);
+    return {
+      alerts: shown.map(toPublicWhaleAlert),
+      older: shown.length < found.length ? (lastAt ?? null) : endAt === null ? null : endAt + 1,
+      tokens: rankTokens(rows),
+      flows: sumFlows(ofToken.filter(({ detectedAt }) => detectedAt >= since)),
+    };
+  },
 });
 
 /** Queues a card of the last hours' alerts for a user's messenger; `null` if it is not queued. */

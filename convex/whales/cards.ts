@@ -8,6 +8,13 @@ import type { AlertType, MovementDirection, PublicAlert } from "./tables";
 
 /** The messenger's card of whale alerts. */
 
+/** A kind of alert in two words. */
+export const KIND_NAMES: Record<AlertType, string> = {
+  cex_inflow: "To exchanges",
+  cex_outflow: "From exchanges",
+  large_transfer: "Large transfers",
+  smart_money: "Smart money",
+};
 const TITLES: Record<AlertType, string> = {
   cex_inflow: "📥 Exchange inflow",
   cex_outflow: "📤 Exchange outflow",
@@ -60,7 +67,7 @@ type CardAlert = Pick<
 >;
 
 /** Where a transaction can be looked at: by its chain, else by the form of its hash. */
-function getExplorerUrl(chain: string | undefined, txHash: string): string {
+export function getExplorerUrl(chain: string | undefined, txHash: string): string {
   if (chain === "base") return `https://basescan.org/tx/${txHash}`;
   if (chain === "ethereum") return `https://etherscan.io/tx/${txHash}`;
   // Blockscan knows the chains of the EVM.

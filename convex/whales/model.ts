@@ -9,15 +9,16 @@ import type { Measured, PublicAlert, Reported } from "./tables";
 /** The most alerts in one answer of the service; the newest ones. */
 const MAX_LISTED = 500;
 
-/** Alerts since a moment (epoch ms), newest first. */
+/** Alerts from `since` to `before` (epoch ms), newest first. */
 export async function listLatestAlerts(
   ctx: QueryCtx,
   since: number,
   limit = MAX_LISTED,
+  before = Infinity,
 ): Promise<Doc<"whaleAlerts">[]> {
   return ctx.db
     .query("whaleAlerts")
-    .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since))
+    .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since).lt("detectedAt", before))
     .order("desc")
     .take(limit);
 }
@@ -30,6 +31,24 @@ export function toPublicWhaleAlert({
   ...alert
 }: Doc<"whaleAlerts">): PublicAlert {
   return { ...alert, source: alert.movement === undefined ? "agent-reported" : "measured" };
+}
+
+/** The tokens of alerts, the most frequent first. */
+export function rankTokens(rows: readonly Pick<Reported, "token">[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { token } of rows) counts.set(token, (counts.get(token) ?? 0) + 1);
+  return [...counts].toSorted(([, a], [, b]) => b - a).map(([token]) => token);
+}
+
+/** What went to exchanges less what left them, in USD, for each hour with such an alert, oldest first. */
+export function sumFlows(rows: readonly Pick<Doc<"whaleAlerts">, "alertType" | "amount" | "detectedAt">[]) {
+  const sums = new Map<number, number>();
+  for (const { alertType, amount, detectedAt } of rows) {
+    const sign = alertType === "cex_inflow" ? 1 : alertType === "cex_outflow" ? -1 : 0;
+    const hour = Math.floor(detectedAt / HOUR) * HOUR;
+    if (sign !== 0) sums.set(hour, (sums.get(hour) ?? 0) + sign * amount);
+  }
+  return [...sums].map(([hour, netUsd]) => ({ hour, netUsd })).toSorted((a, b) => a.hour - b.hour);
 }
 
 export async function findProgress(ctx: QueryCtx): Promise<Doc<"whaleProgress"> | null> {

@@ -14,6 +14,7 @@ const movement = z.object({
   direction: z.string(),
   description: z.string(),
 });
+const HASH = `0x${"ab".repeat(32)}`;
 const whales = z.object({ alerts: z.array(movement) });
 
 /** A shift's report on a token, with sources at these addresses. */
@@ -132,11 +133,11 @@ describe("research", () => {
 test("whales are those that the JSON tells, strangers' words as text; the page stays small however many there are", async ({
   app,
 }) => {
-  const none = "Nothing was seen in the last week";
+  const none = "Nothing like it was seen yet";
   says(soundWords(await openPage(app, "/whales")), none);
   const told = [
     alert({ token: "PEPE", amount: 7_300_000, description: HOSTILE }),
-    alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish" }),
+    alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish", txHash: HASH }),
   ];
   agentSays(app, told);
   await watchNow(app);
@@ -145,8 +146,13 @@ test("whales are those that the JSON tells, strangers' words as text; the page s
   expect(alerts).toHaveLength(2);
   for (const { token, amount, direction, description } of alerts)
     says(words, `${token}: ${formatBigUsd(amount)}`, direction, description);
+  says(words, "Over 24 hours: −$37.7M");
+  const own = await openPage(app, "/whales?token=eth&kind=cex_outflow");
+  says(soundWords(own), "ETH: $45.0M");
+  expect(own.text).not.toContain("PEPE: ");
+  expect(own.text).toContain(`https://blockscan.com/tx/${HASH}" rel="noopener nofollow">transaction`);
+  says(soundWords(await openPage(app, "/whales?token=PEPE&kind=cex_outflow")), none);
   await app.advance(7 * 24 * HOUR + MINUTE);
-  says(soundWords(await openPage(app, "/whales")), none);
   const many = Array.from({ length: 300 }, (_, i) => {
     const found = { token: `T${i}`, alertType: "smart_money" as const, amount: 1e6 + i * 1e5 };
     return { ...found, description: `${HOSTILE} `.repeat(8), detectedAt: Date.now() - i * MINUTE };
@@ -155,6 +161,14 @@ test("whales are those that the JSON tells, strangers' words as text; the page s
   const long = soundWords(await openPage(app, "/whales"));
   says(long, "T0: $1.00M", "T29: ");
   expect(long).not.toContain("T30: ");
+  // The older pages have each of them once, and the filters go with them.
+  const seen: string[] = [];
+  for (let path: string | undefined = "/whales?kind=smart_money"; path !== undefined;) {
+    const { text } = await openPage(app, path);
+    seen.push(...Array.from(text.matchAll(/<strong>(T\d+): /g), ([, token = ""]) => token));
+    path = /<a href="(\/whales[^"]*)">Older/.exec(text)?.[1]?.replaceAll("&amp;", "&");
+  }
+  expect(seen).toEqual(many.map(({ token }) => token));
 });
 
 test("the status says what works now, and within two failed calls what does not", async ({ app }) => {
@@ -162,9 +176,19 @@ test("the status says what works now, and within two failed calls what does not"
   app.standins.fail("llm", { mode: "status", status: 500 });
   for (const question of ["How is Bitcoin?", "And Ether?"]) await app.post("/mcp/chat", { question });
   const words = soundWords(await openPage(app, "/status"));
-  says(words, "Not everything works", "Questions and research fail.");
+  says(
+    words,
+    "Not everything works",
+    "Questions and research has trouble since",
+    "Paid reports not set up here",
+  );
   expect(words).not.toMatch(/LLM_GATEWAY|cron|budget/);
   app.standins.clear("llm");
+  await app.advance(20 * MINUTE);
   await app.post("/mcp/chat", { question: "And now?" });
-  says(soundWords(await openPage(app, "/status")), "Everything works");
+  says(
+    soundWords(await openPage(app, "/status")),
+    "Everything works",
+    "5 Jan 2026, 09:00 to 5 Jan 2026, 09:20",
+  );
 });

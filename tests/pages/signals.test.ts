@@ -83,6 +83,9 @@ describe("the record", () => {
     const one = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
     says(one, "BTC signal of 2026-01-05", "won +", "Prices by");
     says(one, "Entry $100.00", "Target 1 $101.00", "Stop $99.00", "Price at issue $100.00");
+    says(one, "BTC-2026-01-06 →", "Open in the bot");
+    const { text } = await openPage(app, "/signals/BTC-2026-01-06");
+    expect(text).toContain('<a href="/signals/BTC-2026-01-05">← BTC-2026-01-05</a>');
     says(one, "Stated confidence 70 %", "The model's view “Up.”", "Last price shown: $10");
   });
 

@@ -172,7 +172,9 @@ async function storeProviderState(
   if (isSame && (isWell || now - (row.failedAt ?? 0) < WRITTEN_EVERY_MS)) return;
   const turned = inRow >= FAILS_FROM !== row.failures >= FAILS_FROM;
   const since = turned ? now : row.since;
-  await ctx.db.patch("providerStates", row._id, { failures: inRow, since, refuses, staleHead, ...failed });
+  const ended = turned && inRow < FAILS_FROM ? { failedFrom: row.since } : {};
+  const state = { failures: inRow, since, refuses, staleHead, ...failed, ...ended };
+  await ctx.db.patch("providerStates", row._id, state);
 }
 
 /** Whether a provider is known to work, and its next success would change nothing. */
