@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import { area, line } from "d3-shape";
+import { area, curveStepAfter, line } from "d3-shape";
 import { DAY } from "../lib/time";
 
 /**
@@ -28,11 +28,12 @@ type TimeChart = {
   /** Its title, and in `says` its content in words, for screen readers. */
   title: string;
   says: string;
-  size?: "spark";
+  /** `levels`: a phone shows no axis of values, because the levels have them in their names. */
+  size?: "spark" | "levels";
   /** Epoch ms. */
   from: number;
   to: number;
-  lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean }[];
+  lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean; isStepped?: boolean }[];
   /** Horizontal lines for a time or the whole window, with a name beside the plot; of no length, the name alone. */
   levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
   bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
@@ -66,6 +67,9 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   const y = scaleLinear().domain(computeRange(values)).range([SPAN, 0]);
   const { across, down, shareAcross, shareDown } = createLengths(frame);
   const path = line().digits(frame === undefined ? 0 : 1);
+  const steps = line()
+    .curve(curveStepAfter)
+    .digits(frame === undefined ? 0 : 1);
   const filled = area()
     .digits(frame === undefined ? 0 : 1)
     .y0(down(SPAN));
@@ -79,9 +83,9 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
       const [top, bottom] = [down(y(band.high)), down(y(band.low))];
       return <path class={`band ${band.kind}`} d={buildBox([left, top], [right, bottom])} />;
     }),
-    ...lines.flatMap(({ kind, points, isFilled = false }) => [
+    ...lines.flatMap(({ kind, points, isFilled = false, isStepped = false }) => [
       isFilled && <path class={`fill ${kind}`} d={filled(placePoints(points)) ?? ""} />,
-      <path class={`path ${kind}`} d={path(placePoints(points)) ?? ""} />,
+      <path class={`path ${kind}`} d={(isStepped ? steps : path)(placePoints(points)) ?? ""} />,
     ]),
   ];
 
@@ -100,7 +104,7 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
   const marks = [
     ...ticks.flatMap((value) => [
       <line class="grid-line" x1={begin} x2={end} y1={atY(value)} y2={atY(value)} />,
-      <text class="axis" x={begin} y={atY(value)} dx={-beside} dy="0.33em" text-anchor="end">
+      <text class="axis value" x={begin} y={atY(value)} dx={-beside} dy="0.33em" text-anchor="end">
         {axis?.(value)}
       </text>,
     ]),

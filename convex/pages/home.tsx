@@ -17,6 +17,7 @@ import {
   Moment,
   formatMoney,
   Movements,
+  OpenBot,
   OrBuy,
   Out,
   Side,
@@ -52,9 +53,17 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
     <>
       <h1>Crypto prices, research and signals, with an open record</h1>
       <p class="lead">
-        Every figure names its source, and every signal counts. Ask <a href="/start#curl">from a program</a>,{" "}
-        <a href="/start#ai">from an AI client</a> or <a href="/start#bot">in a chat</a>
+        Every figure names its source, and every signal counts. Ask <a href="/start#bot">in a chat</a>,{" "}
+        <a href="/start#ai">from an AI client</a> or <a href="/start#curl">from a program</a>
         <OrBuy>buy one report</OrBuy>: you need no account.
+      </p>
+      {record.n > 0 && (
+        <p class="note">
+          {record.summary} <a href="/record">The whole record</a>
+        </p>
+      )}
+      <p>
+        <OpenBot>Open the bot</OpenBot>
       </p>
       <h2 id="prices">Prices</h2>
       <div class="grid two">
@@ -73,11 +82,6 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
             <SignalCard data={one} />
           ))}
         </div>
-      )}
-      {record.n > 0 && (
-        <p class="note">
-          {record.summary} <a href="/record">The whole record</a>
-        </p>
       )}
       <div class={market === null ? "grid" : "grid two"}>
         <section aria-labelledby="whales">

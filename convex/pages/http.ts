@@ -58,7 +58,56 @@ function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...descr
   });
 }
 
+type Written = Pick<Endpoint, "path" | "summary"> & {
+  media: "application/xml" | "application/atom+xml";
+  write: (ctx: ActionCtx, now: number) => Promise<string>;
+};
+
+function defineWriting({ write, ...described }: Written) {
+  return defineEndpoint({
+    methods: ["GET"],
+    ...described,
+    input: z.object({}),
+    returns: z.string(),
+    handler: async (ctx) =>
+      new Reply(await write(ctx, Date.now()), { "Cache-Control": "public, max-age=300" }),
+  });
+}
+
 export const pageEndpoints: MountedEndpoint[] = [
+  defineWriting({
+    path: "/signals/feed.xml",
+    media: "application/atom+xml",
+    summary: "The newest signals as an Atom feed.",
+    write: async (ctx, now) => (await import("./feeds")).buildSignalFeed(ctx, now),
+  }),
+  defineWriting({
+    path: "/whales/feed.xml",
+    media: "application/atom+xml",
+    summary: "The whales of a week as an Atom feed.",
+    write: async (ctx, now) => (await import("./feeds")).buildWhaleFeed(ctx, now),
+  }),
+  defineWriting({
+    path: "/sitemap.xml",
+    media: "application/xml",
+    summary: "The addresses of all pages.",
+    write: async (ctx) => (await import("./feeds")).buildSitemap(ctx),
+  }),
+  defineEndpoint({
+    methods: ["GET"],
+    path: "/pictures/{name}",
+    media: "image/png",
+    summary: "The picture of a signal or of the record, for previews of links.",
+    description:
+      "Drawn once for each state of its subject: an open signal's once an hour, the record's with each end.",
+    errors: { not_found: "There is no such signal.", rate_limited: "Too many pictures were drawn." },
+    input: z.object({ name: requiredText(40).describe("BTC-2026-11-20, or record") }),
+    returns: z.string(),
+    handler: async (ctx, { name }, { caller }) => {
+      const { readPreview } = await import("./previews");
+      return new Reply(await readPreview(ctx, name, caller), { "Cache-Control": "public, max-age=3600" });
+    },
+  }),
   definePage({
     path: "/",
     summary: "Prices, the latest signals, how all did, the last whales, a market not older than an hour.",

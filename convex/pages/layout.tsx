@@ -22,6 +22,11 @@ const PLACES = [
   ["/status", "Status"],
 ] as const;
 
+const FEEDS: Readonly<Record<string, string>> = {
+  "/record": "/signals/feed.xml",
+  "/whales": "/whales/feed.xml",
+};
+
 export type Page = {
   /** The title of the tab. */
   title: string;
@@ -29,10 +34,14 @@ export type Page = {
   description: string;
   /** The path, by which the list of pages marks the current one. */
   path: string;
+  /** The part of its address that makes it another page. */
+  query?: string;
   /** From the main heading on. */
   content: Child;
   /** Headers of its own. */
   headers?: Record<string, string>;
+  /** The name of its picture for previews of links, at `/pictures/{name}`. */
+  picture?: string;
 };
 
 /** The site of a page and the time of its making (epoch ms), which a constant page does not show. */
@@ -48,7 +57,8 @@ export function renderPage(page: Page, made: Made): string {
 }
 
 function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
-  const { title, description, path, content } = page;
+  const { title, description, path, query = "", content, picture } = page;
+  const feed = FEEDS[path];
   const tab = path === "/" ? `${TITLE}: prices, research and signals` : `${title} · ${TITLE}`;
   return (
     <html lang="en">
@@ -61,7 +71,11 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
         <meta property="og:site_name" content={TITLE} />
         <meta property="og:title" content={title} />
         <meta property="og:description" content={description} />
-        {path !== "" && <meta property="og:url" content={site + path} />}
+        {path !== "" && <meta property="og:url" content={site + path + query} />}
+        {path !== "" && <link rel="canonical" href={site + path + query} />}
+        {feed !== undefined && <link rel="alternate" type="application/atom+xml" href={feed} title={title} />}
+        {picture !== undefined && <meta property="og:image" content={`${site}/pictures/${picture}`} />}
+        {picture !== undefined && <meta name="twitter:card" content="summary_large_image" />}
         <link rel="icon" href={raw(ICON)} />
         <style>{raw(STYLE)}</style>
       </head>

@@ -11,11 +11,13 @@ import {
   formatSignedPercent,
   typeset,
 } from "../lib/text/numbers";
+import { formatCount } from "../lib/text/strings";
 import { formatDate, formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import type { PricePoint } from "../market/views";
 import { Chart, toPoints, type Frame, type Point } from "./chart";
 import { formatMoney, joinSourceNames, renderText } from "./parts";
+import { CurvesChart, type TwoCurves } from "./record";
 import { LevelsChart, type SignalData } from "./signal";
 import { CHART_STYLE, DARK_COLOURS } from "./style";
 
@@ -149,6 +151,20 @@ function describeSignal({ token, signal, entry, confidence, breakEvenPercent }: 
   const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
   const kind = ({ BUY: "up", SELL: "down", HOLD: "flat" } as const)[signal];
   return { token, kind, strong: signal, more: [formatMoney(entry), `${confidence} % stated,`, needed] };
+}
+
+/** The record: the sum of the results, in steps, against buying and holding (dashed). */
+export function drawRecord(curves: TwoCurves, site: string): string {
+  const card = {
+    title: "The record of the signals",
+    aside: `${formatCount(curves.signals.length, "trade")}, after costs`,
+    source: "Dashed: bought and held",
+    site,
+  };
+  return renderSvg(
+    card,
+    <CurvesChart curves={curves} frame={placeRow([0, 1], 0, { left: 110, right: 130 })} />,
+  );
 }
 
 export type DrawnWeek = {

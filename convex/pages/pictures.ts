@@ -10,7 +10,16 @@ import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
-import { drawAlert, drawDeposit, drawSignals, drawWeek, type DrawnAlert, type DrawnWeek } from "./picture";
+import {
+  drawAlert,
+  drawDeposit,
+  drawRecord,
+  drawSignals,
+  drawWeek,
+  type DrawnAlert,
+  type DrawnWeek,
+} from "./picture";
+import { readCurves } from "./record";
 import { readSignal, type SignalData } from "./signal";
 
 /**
@@ -85,6 +94,17 @@ export const alert = defineDrawing(readAlert, drawAlert);
 
 /** Draws a wallet's address to scan. The subject is the address. */
 export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address), drawDeposit);
+
+/** Draws the preview of a signal or of the record. @returns PNG in base64. */
+export async function drawPreview(ctx: ActionCtx, name: string): Promise<string> {
+  const site = new URL(getSiteUrl()).host;
+  const drawn =
+    name === "record"
+      ? drawRecord(await readCurves(ctx), site)
+      : drawSignals([await readSignal(ctx, name, DAY)], site);
+  const png = await renderPng(drawn);
+  return btoa(Array.from(png, (byte) => String.fromCharCode(byte)).join(""));
+}
 
 /**
  * The renderer with its fonts, created once a module state: on a local stack once, on the platform once an action. Its 1.4 MB

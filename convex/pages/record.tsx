@@ -8,7 +8,7 @@ import { subtractCosts, type Token } from "../signals/rules";
 import type { SignalStats } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
 import { toPublicSignal } from "../signals/record";
-import { Chart, isDrawn, type Point } from "./chart";
+import { Chart, isDrawn, type Frame, type Point } from "./chart";
 import type { Page } from "./layout";
 import {
   Code,
@@ -56,7 +56,14 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
         <div class="grid two">
           <div class="card">
             {isDrawn(curves.signals) ? (
-              <Curves curves={curves} trades={stats.trades} />
+              <figure>
+                <CurvesChart curves={curves} />
+                <figcaption>
+                  Solid: <strong>{formatCount(stats.trades, "trade")} after costs</strong>, added up: the same
+                  stake on each, gains not reinvested. Dashed: bought at the first signal and held. Days in
+                  UTC.
+                </figcaption>
+              </figure>
             ) : (
               <Empty>The curve begins with the second trade that has ended.</Empty>
             )}
@@ -97,11 +104,17 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
     description: "How every trading signal of this service turned out.",
     path: "/record",
     content,
+    picture: "record",
   };
 }
 
+/** The curves of all signals, for the picture of the record. */
+export async function readCurves(ctx: ActionCtx): Promise<TwoCurves> {
+  return buildCurves(await ctx.runQuery(internal.signals.history.readAllSignals, {}));
+}
+
 /** In percent: the running sum of the results after costs, and the tokens bought at their first signal and held. */
-type TwoCurves = { signals: Point[]; held: Point[] };
+export type TwoCurves = { signals: Point[]; held: Point[] };
 
 function buildCurves(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
@@ -170,35 +183,30 @@ function listHeadFigures({ edge, risk, afterCosts, ...stats }: SignalStats): Ter
   ];
 }
 
-/** The running sum of the results, against buying and holding. */
-function Curves({ curves: { signals, held }, trades }: { curves: TwoCurves; trades: number }) {
+/** The running sum of the results, against buying and holding. A sum changes only with a trade's end, so it is drawn in steps. */
+export function CurvesChart({ curves: { signals, held }, frame }: { curves: TwoCurves; frame?: Frame }) {
   const times = [...signals, ...held].map(({ at }) => at);
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const [sum, kept] = [signals.at(-1)?.value ?? 0, held.at(-1)?.value ?? 0];
   return (
-    <figure>
-      <Chart
-        id="curve"
-        title="Results after costs, added up, against buying and holding, in percent"
-        says={`After ${formatCount(trades, "trade")}: signals ${formatSignedPercent(sum)}, bought and held ${formatSignedPercent(kept)}.`}
-        from={from}
-        to={to}
-        axis={(value) => formatSignedPercent(value, Number.isInteger(value) ? 0 : 1)}
-        levels={[
-          { kind: "zero", value: 0 },
-          { kind: sum >= 0 ? "up" : "down", value: sum, name: formatSignedPercent(sum), from: to },
-          { kind: "held", value: kept, name: formatSignedPercent(kept), from: to },
-        ]}
-        lines={[
-          { kind: "held", points: held },
-          { kind: "main", points: signals },
-        ]}
-      />
-      <figcaption>
-        <strong>{formatCount(trades, "trade")} after costs</strong>, added up: the same stake on each, gains
-        not reinvested. Dashed: bought at the first signal and held.
-      </figcaption>
-    </figure>
+    <Chart
+      id="curve"
+      title="Results after costs, added up, against buying and holding, in percent"
+      says={`After ${formatCount(signals.length, "trade")}: signals ${formatSignedPercent(sum)}, bought and held ${formatSignedPercent(kept)}.`}
+      from={from}
+      to={to}
+      axis={(value) => formatSignedPercent(value, Number.isInteger(value) ? 0 : 1)}
+      levels={[
+        { kind: "zero", value: 0 },
+        { kind: sum >= 0 ? "up" : "down", value: sum, name: formatSignedPercent(sum), from: to },
+        { kind: "held", value: kept, name: formatSignedPercent(kept), from: to },
+      ]}
+      lines={[
+        { kind: "held", points: held },
+        { kind: "main", points: signals, isStepped: true },
+      ]}
+      {...(frame === undefined ? {} : { frame })}
+    />
   );
 }
 

@@ -87,6 +87,7 @@ export async function buildResearchPage(
     title: `Research on ${subject}`,
     description: `The latest report on ${subject}.`,
     path: "/research",
+    query: token === "" ? "" : `?token=${encodeURIComponent(token)}`,
     content,
   };
 }

@@ -124,6 +124,7 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
     description: `${signal.signal} at ${formatMoney(signal.entry)}, and what became of it.`,
     path: `/signals/${id}`,
     content,
+    picture: id,
   };
 }
 
@@ -161,8 +162,10 @@ export function SignalFigure({ data: { signal, issued, path } }: { data: SignalD
         <Empty>Its chart begins with the next price, within five minutes.</Empty>
       )}
       <figcaption>
-        Prices by {joinSourceNames([...path, issued])}. Shaded: from the entry to the targets, and to the
-        stop.
+        Prices by {joinSourceNames([...path, issued])}; hours in UTC.{" "}
+        {signal.tp1 === null
+          ? "Without a position there is nothing to reach."
+          : "Shaded: from the entry to the targets, and to the stop, while it was open."}
       </figcaption>
     </figure>
   );
@@ -213,6 +216,9 @@ export function LevelsChart({ signal, points, window, frame }: Drawn) {
       says={`${drawnLevels.map(({ name }) => name).join(", ")}. Last price shown: ${last === undefined ? "none" : formatMoney(last.value)}.`}
       from={window.from}
       to={window.to}
+      {...(frame === undefined
+        ? { size: "levels" as const, axis: (value: number) => `$${formatShortUsd(value)}` }
+        : { frame })}
       bands={[...band("gain far", tp2), ...band("gain", tp1), ...band("risk", sl)]}
       lines={[{ kind: "", points: inWindow }]}
       levels={drawnLevels}
@@ -222,7 +228,6 @@ export function LevelsChart({ signal, points, window, frame }: Drawn) {
           ? [{ kind: status.toLowerCase(), at: to, value: exitPrice }]
           : []),
       ]}
-      {...(frame === undefined ? {} : { frame })}
     />
   );
 }

@@ -109,8 +109,8 @@ function Flows({ of, until }: { of: readonly { hour: number; netUsd: number }[];
         }))}
       />
       <figcaption>
-        To exchanges less from exchanges by hour, {signed(sum)} in 24 hours. Above the line more arrived,
-        below it more left.
+        To exchanges less from exchanges by hour (UTC), {signed(sum)} in 24 hours. Above the line more
+        arrived, below it more left.
       </figcaption>
     </figure>
   );

@@ -147,6 +147,11 @@ test("whales are those that the JSON tells, strangers' words as text; the page s
   for (const { token, amount, direction, description } of alerts)
     says(words, `${token}: ${formatBigUsd(amount)}`, direction, description);
   says(words, "Over 24 hours: −$37.7M");
+  says(
+    (await app.get("/whales/feed.xml")).text,
+    "<title>ETH: $45.0M left exchanges</title>",
+    "&lt;script&gt;",
+  );
   const own = await openPage(app, "/whales?token=eth&kind=cex_outflow");
   says(soundWords(own), "ETH: $45.0M");
   expect(own.text).not.toContain("PEPE: ");

@@ -45,6 +45,20 @@ async function twoDays(app: App): Promise<void> {
   await track(app);
 }
 
+/** Pages have addresses of their own, and programs find all of them. */
+async function expectShared(app: App): Promise<void> {
+  const site = "https://some.convex.site";
+  const { text } = await openPage(app, "/signals/btc-2026-01-05");
+  expect(text).toContain(`<link rel="canonical" href="${site}/signals/BTC-2026-01-05"/>`);
+  expect(text).toContain(`<meta property="og:image" content="${site}/pictures/BTC-2026-01-05"/>`);
+  const feed = await app.get("/signals/feed.xml");
+  expect(feed.headers.get("content-type")).toBe("application/atom+xml");
+  expect(feed.text.match(/<entry><id>/g)).toHaveLength(4);
+  says(feed.text, "<title>BTC: BUY at $100.00</title>", "<summary>WIN, +");
+  expect((await app.get("/sitemap.xml")).text).toContain(`<loc>${site}/signals/ETH-2026-01-06</loc>`);
+  expect((await app.get("/robots.txt")).text).toContain(`Sitemap: ${site}/sitemap.xml`);
+}
+
 describe("the record", () => {
   test("shows what the history and the chain of events tell, once there is something", async ({ app }) => {
     says(
@@ -79,6 +93,7 @@ describe("the record", () => {
     says(words, verdict, `${formatPoints(excessPoints ?? NaN)} points a day, ${bounds}`);
     says(words, stats.reliability.says ?? "none", "npm run verify-signals -- https://some.convex.site");
     for (const { id } of signals) says(words, id);
+    await expectShared(app);
     // And a signal's own page its levels on the path of the price, and who told what.
     const one = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
     says(one, "BTC signal of 2026-01-05", "won +", "Prices by");

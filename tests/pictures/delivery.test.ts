@@ -1,10 +1,12 @@
 import { createFunctionHandle } from "convex/server";
 import { beforeAll, describe, expect, vi } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
 import { renderPng } from "../../convex/pages/pictures";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
+import { insertSignals } from "../support/rows/signalRows";
 import { test as appTest, type App } from "../support/app";
 import { measure } from "../support/usage";
 
@@ -159,3 +161,23 @@ describe("the service's pictures", () => {
     expect(sent(app)).toEqual([["sendMessage", expect.stringContaining("Trading signals"), undefined]]);
   });
 });
+
+testBefore(
+  "a preview is drawn once for each state of a subject, and only where there is one",
+  async ({ app }) => {
+    await insertSignals(app, 3);
+    const [{ day }] = z
+      .tuple([z.object({ day: z.string() })])
+      .rest(z.unknown())
+      .parse(await app.rows("signals"));
+    for (const name of [`BTC-${day}`, "record", "record"]) {
+      const { status, headers } = await app.get(`/pictures/${name}`);
+      expect([name, status, headers.get("content-type")]).toEqual([name, 200, "image/png"]);
+    }
+    const drawn = (await app.rows("answers")).filter(({ key }) => key.startsWith("picture:"));
+    expect(drawn).toHaveLength(2);
+    for (const { body = "" } of drawn) expect(atob(body).slice(1, 4)).toBe("PNG");
+    for (const name of ["BTC-2020-01-01", `SOL-${day}`, "other"])
+      expect([name, (await app.get(`/pictures/${name}`)).status]).toEqual([name, 404]);
+  },
+);

@@ -34,12 +34,14 @@ export const texts: Readonly<Record<Which | "subject" | "robots" | "icon", Answe
   robots: {
     methods: ["GET"],
     path: "/robots.txt",
-    handle: createConstantHandler("text/plain", buildRobots()),
+    handle: createConstantHandler("text/plain", buildRobots),
   },
   icon: {
     methods: ["GET"],
     path: "/favicon.ico",
-    handle: createConstantHandler("image/svg+xml", decodeURIComponent(ICON.slice(ICON.indexOf(",") + 1))),
+    handle: createConstantHandler("image/svg+xml", () =>
+      decodeURIComponent(ICON.slice(ICON.indexOf(",") + 1)),
+    ),
   },
 };
 
@@ -67,9 +69,12 @@ function createHandler(which: Which): Answering["handle"] {
   };
 }
 
-function createConstantHandler(media: Parameters<typeof respond>[1], text: string): Answering["handle"] {
+function createConstantHandler(
+  media: Parameters<typeof respond>[1],
+  write: () => string,
+): Answering["handle"] {
   return (_ctx, _request, requestId) =>
-    Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
+    Promise.resolve(respond(200, media, write(), requestId, { "Cache-Control": "public, max-age=86400" }));
 }
 
 /**
@@ -80,7 +85,7 @@ function buildRobots(): string {
   const open = ["market", "prices", "signals/", "whale-alerts", "research/report"];
   const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
   const rules = [...open.map((path) => `Allow: /mcp/${path}`), ...closed.map((path) => `Disallow: ${path}`)];
-  return ["User-agent: *", ...rules, "Allow: /", ""].join("\n");
+  return ["User-agent: *", ...rules, "Allow: /", `Sitemap: ${getSiteUrl()}/sitemap.xml`, ""].join("\n");
 }
 
 /** Whether a header's list contains a value, and does not exclude it. */

@@ -53,6 +53,9 @@ type Media =
   | "text/plain"
   | "text/csv"
   | "text/javascript"
+  | "application/xml"
+  | "application/atom+xml"
+  | "image/png"
   | "image/svg+xml";
 
 /** An endpoint's texts in the API document. Prose is plain text, with `code` in backticks. */
@@ -76,7 +79,7 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   headers?: Readonly<Record<string, string>>;
   /** Headers of its success answer, with their descriptions. */
   answerHeaders?: Readonly<Record<string, string>>;
-  /** For answers other than JSON: the value is the whole text. */
+  /** For answers other than JSON: the value is the whole text, that of a PNG in base64. */
   media?: Media;
 };
 
@@ -188,7 +191,8 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
         media === "application/json"
           ? JSON.stringify(Object.assign({}, returns.parse(reply.value), account?.notes))
           : z.string().parse(reply.value);
-      return respond(reply.status, media, shown, requestId, reply.headers);
+      const sent = media === "image/png" ? Uint8Array.from(atob(shown), (one) => one.charCodeAt(0)) : shown;
+      return respond(reply.status, media, sent, requestId, reply.headers);
     }),
   };
 }
