@@ -284,7 +284,7 @@ describe("the house", () => {
       "providers/call": 1,
       "providers/chain/node": 1,
       "providers/chain/rpc": 1,
-      "providers/models/gateway": 1,
+      "providers/models/client": 1,
       "providers/ownSite": 1,
       "providers/webhooks": 1,
     });

@@ -3,7 +3,7 @@ import type { Source } from "../figures/citations";
 import { describeSources, PLACEHOLDER_RULES } from "../figures/evidence";
 import { listKeys } from "../lib/objects";
 import { toIso } from "../lib/time";
-import type { PromptMessage } from "../providers/models/gateway";
+import type { PromptMessage } from "../providers/models/client";
 
 /** The named agents and their prompts. */
 const RULES =

@@ -79,11 +79,18 @@ export function parseAnswer<Shape extends z.ZodType>(
 ): Reading<z.output<Shape>> {
   const readings = extractJson(answer)
     .slice(-MOST_VALUES)
+    .map((json) => (shape instanceof z.ZodObject && Array.isArray(json) ? unwrapList(json) : json))
     .map((json) => readValue(shape, removeForeignLinksDeep(json, known)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
   const [closest] = readings.toSorted((a, b) => countFaults(a) - countFaults(b));
   return fitting ?? closest ?? { problem: "it holds no complete JSON value" };
+}
+
+/** The one object, also as text, in a list around an answer; the list itself for any other list. */
+function unwrapList(list: unknown[]): unknown {
+  const [only, ...others] = list.flat(2).map((one) => (typeof one === "string" ? parseWholeJson(one) : one));
+  return others.length === 0 && isObject(only) ? only : list;
 }
 
 /** The last of more: prose may cite sources in brackets without end. */
@@ -105,17 +112,23 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
   return { problem: problems.slice(0, NAMED).join("; ") + (more > 0 ? `; and ${more} more` : "") };
 }
 
-/** `{"result": {…}}`, `{"name": "answer", "arguments": {…}}`: a value around the answer. It is none if it names nothing of it. */
-function unwrapAnswer(json: unknown, shape: z.ZodType): unknown {
-  if (!isObject(json) || !(shape instanceof z.ZodObject)) return json;
+const MAX_ENVELOPES = 5;
+
+/**
+ * `{"result": {…}}`, `{"tool_calls": [{"function": {"arguments": "{…}"}}]}`: the one value in envelopes of any names that
+ * has a key of the answer; `undefined` for none, or for several.
+ */
+function unwrapAnswer(json: unknown, shape: z.ZodType, depth = 0): unknown {
+  if (!(shape instanceof z.ZodObject) || (depth === 0 && !isObject(json))) return json;
+  const value = typeof json === "string" ? parseWholeJson(json) : json;
+  if (depth > MAX_ENVELOPES || typeof value !== "object" || value === null) return undefined;
   const expected = new Set(Object.keys(shape.shape).map(toBareKey));
-  const entries = Object.entries(json);
-  if (entries.some(([name]) => expected.has(toBareKey(name)))) return json;
-  const inner = entries.find(
-    ([name], _at, all) => all.length === 1 || /^(?:arguments|parameters|input)$/.test(name),
-  );
-  const value = typeof inner?.[1] === "string" ? parseWholeJson(inner[1]) : inner?.[1];
-  return isObject(value) ? unwrapAnswer(value, shape) : undefined;
+  if (isObject(value) && Object.keys(value).some((name) => expected.has(toBareKey(name)))) return value;
+  const inner = Object.values(value)
+    .slice(0, MOST_VALUES)
+    .map((one: unknown) => unwrapAnswer(one, shape, depth + 1));
+  const [found, ...others] = inner.filter((one) => one !== undefined);
+  return others.length === 0 ? found : undefined;
 }
 
 /** The value with keys, words and numbers spelled as in the shape. What does not fit stays, and is refused later. */
@@ -131,10 +144,14 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
   const isNested = shape instanceof z.ZodArray || shape instanceof z.ZodObject;
   if (isNested && typeof value === "string") {
     const written = parseWholeJson(value);
-    return written === undefined ? value : fitToShape(written, shape);
+    if (written !== undefined) return fitToShape(written, shape);
+    return shape instanceof z.ZodArray
+      ? splitList(value).map((item) => fitToShape(item, shape.element))
+      : value;
   }
-  if (shape instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item: unknown) => fitToShape(item, shape.element));
+  if (shape instanceof z.ZodArray) {
+    return listItems(value)?.map((item) => fitToShape(item, shape.element)) ?? value;
+  }
   if (shape instanceof z.ZodObject && isObject(value)) {
     const keys = new Map<string, string[]>();
     for (const key of Object.keys(value))
@@ -144,13 +161,52 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
       parts.map(([name, part]) => [name, fitToShape(getValue(value, name, keys), part)]),
     );
   }
+  const only = isNested ? value : getOnlyValue(value, shape);
+  if (only !== value) return fitToShape(only, shape);
   if (shape instanceof z.ZodNumber && typeof value === "string") return parseAmountText(value) ?? value;
+  if (shape instanceof z.ZodBoolean && typeof value === "string")
+    return { true: true, yes: true, false: false, no: false }[value.trim().toLowerCase()] ?? value;
   if (shape instanceof z.ZodEnum && typeof value === "string")
     return shape.options.find((word) => toBareKey(String(word)) === toBareKey(value)) ?? value;
   // A number where text is expected, unless it needs an exponent.
   if (shape instanceof z.ZodString && typeof value === "number")
     return String(value).includes("e") ? value : String(value);
   return value;
+}
+
+/** The items of what stands where a list belongs: a list, numbered entries, or a list in an envelope of one key. */
+function listItems(value: unknown): unknown[] | null {
+  if (Array.isArray(value)) return Array.from<unknown>(value);
+  if (!isObject(value)) return null;
+  const entries = Object.entries(value);
+  if (entries.length > 0 && entries.every(([name]) => /^\d{1,3}$/.test(name)))
+    return entries.map(([, one]) => one);
+  const [[, inner] = []] = entries;
+  return entries.length === 1 && Array.isArray(inner) ? Array.from<unknown>(inner) : [value];
+}
+
+/** The items of a list that is written as lines, as symbols between commas, or as its only item. */
+function splitList(written: string): string[] {
+  const text = written.trim();
+  if (text === "" || NOTHING.test(text)) return [];
+  if (/^[\w$.-]{1,20}(?:, ?[\w$.-]{1,20})+$/.test(text)) return text.split(/, ?/);
+  const lines = text.split("\n").map((line) => line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, "").trim());
+  return lines.filter((line) => line !== "");
+}
+
+const ONLY = /^(?:value|text|content|answer|result|amount)$/i;
+const UNIT = /^(?:usd|us ?dollars?|\$|%|percent)$/i;
+
+/** The value in a list of one, in `{"value": …}`, or in paragraphs; what is anything else stays. */
+function getOnlyValue(value: unknown, shape: z.core.$ZodType): unknown {
+  if (Array.isArray(value) && value.length === 1) return value[0];
+  if (Array.isArray(value) && shape instanceof z.ZodString && value.every((one) => typeof one === "string"))
+    return value.join("\n\n");
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value);
+  const [inner, ...others] = entries.filter(([name]) => ONLY.test(name));
+  const isPlain = entries.every(([name, one]) => name === inner?.[0] || UNIT.test(String(one)));
+  return inner !== undefined && others.length === 0 && isPlain ? inner[1] : value;
 }
 
 const NOTHING = /^(?:null|none|nil|n\/?a|unknown|[-–—]?)$/i;
@@ -170,7 +226,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 const FIGURE =
-  /^([+-]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+))(?:e([+-]?\d{1,3})| ?(%|k|thousand|mn?|million|bn?|billion|tn?|trillion))?$/;
+  /^([+-]?(?:[1-9]\d{0,2}(?:([ ,'’_])\d{3})(?:\2\d{3})*(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+))(?:e([+-]?\d{1,3})| ?(%|k|thousand|mn?|million|bn?|billion|tn?|trillion))?$/;
 
 /**
  * The number in a text as English writes it: `$14.5M`, `1,234.50`, `12 %`, `USD 2 billion`.
@@ -179,18 +235,21 @@ const FIGURE =
  */
 export function parseAmountText(written: string): number | undefined {
   const plain = written
+    .replace(/[\uFF0B-\uFF19]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0))
+    .replace(/[\u00A0\u2007\u2009\u202F]/g, " ")
     .trim()
     .toLowerCase()
-    .replace(/[\u00A0\u2009\u202F]/g, " ")
-    .replace(/^[~≈] ?/, "")
+    .replace(/(?: ?\[\^?f?\d{1,3}\]){1,9}$|(?<=\d)\.$/g, "")
+    .replace(/^(?:[a-z]\w*\.)*(?:decimal|float\d*|int\d*|number)\(['"]?([^()'"]*)['"]?\)$/, "$1")
+    .replace(/^[~≈=] ?/, "")
     .replace(/^\u2212/, "-")
     .replace(/^([+-]?)(?:us ?\$|\$|usd) ?/, "$1")
     .replace(/ ?(?:\$|usd|(?:us )?dollars)$/, "");
-  const [, figure, exponent, unit = "%"] = FIGURE.exec(plain) ?? [];
+  const [, figure, , exponent, unit = "%"] = FIGURE.exec(plain) ?? [];
   if (figure === undefined) return undefined;
   const power = unit === "%" ? 0 : 3 * (1 + "kmbt".indexOf(unit.replace(/^th.*/, "k").charAt(0)));
   if (power > 0 && /^[+-]?\d{1,3},\d{3}$/.test(figure)) return undefined;
   // Shifted as text: multiplying would add the rounding of binary fractions.
-  const amount = Number(`${figure.replaceAll(",", "")}e${exponent ?? power}`);
+  const amount = Number(`${figure.replace(/[ ,'’_]/g, "")}e${exponent ?? power}`);
   return Number.isFinite(amount) ? amount : undefined;
 }

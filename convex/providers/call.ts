@@ -1,21 +1,17 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
+import { decodeText } from "../lib/text/charsets";
 import { parseTolerantly } from "../lib/text/json";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { noteCall, runAfterwards, type Provider, type Refusing } from "../platform/outside/calls";
-import { HOUR, MINUTE, SECOND } from "../lib/time";
+import { HOUR } from "../lib/time";
+import { parseRefusal, type Refusal } from "./rejections";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
 export type Answer = { kind: "answer"; status: number; body: unknown; refusal: Refusal };
-
-/**
- * What a refusal is about, beyond its status: the operator's account, the address that asks, or only the question, which a
- * filter or the longest length rules out.
- */
-export type Refusal = "account" | "address" | "filter" | "length" | null;
 
 /**
  * One request to a provider, counted, with a deadline in real time. A signal in `init` takes the deadline's place: a call
@@ -79,67 +75,30 @@ const EMPTY = "empty";
 /** The most that is read of an answer, in bytes. */
 const LONGEST_ANSWER = 8 * 1024 * 1024;
 
-/** The body of an answer; "" if it is longer than any answer. */
+/** The body of an answer, in its charset; "" if it is longer than any answer. */
 export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  for (let size = 0; ;) {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) break;
     size += value.byteLength;
     if (size > LONGEST_ANSWER) {
       await reader.cancel();
       return "";
     }
-    text += decoder.decode(value, { stream: true });
+    chunks.push(value);
   }
-}
-
-/** Whether a body is a page for people, as doors before a provider send. */
-export const isPage = (text: string): boolean => /^\s{0,100}<(?:!doctype html|html|head|body)\b/i.test(text);
-
-const FILTER =
-  /content.?(?:filter|policy|management|exists.?risk)|moderat|safety|flagged|inappropriate|data.?inspection|sensitive|prohibited|policy.?violat|violates?\b.{0,60}polic|jailbreak|harmful|(?:prompt|request|response|content) (?:was|is) blocked/i;
-const LENGTH =
-  /context.?(?:length|window)|(?:prompt|input|request|message)s? (?:is |are )?too (?:long|large)|too many (?:input )?tokens|string.?above.?max|reduce the length|exceeds? .{0,60}(?:context|tokens|length)/i;
-const ACCOUNT =
-  /insufficient.{0,10}(?:quota|credit|balance|funds)|exceeded your current quota|billing|out of credits?|credits? (?:are |is )?(?:exhausted|depleted|used up)|payment.?required|balance is too low|spending.?limit/i;
-
-export function parseRefusal(status: number, text: string): Refusal {
-  if (status === 402) return "account";
-  const words = text.slice(0, 4_000);
-  if (isPage(words)) return status === 401 || status === 403 || status === 451 ? "address" : null;
-  if (status === 451) return "address";
-  if ((status === 429 || status === 403 || status === 400) && ACCOUNT.test(words)) return "account";
-  if (status === 413) return "length";
-  if (status !== 400 && status !== 403 && status !== 422) return null;
-  return LENGTH.test(words) ? "length" : FILTER.test(words) ? "filter" : null;
-}
-
-/**
- * How long a provider asks to wait, in ms, by whatever it sends: seconds, milliseconds, a date, the time of a clock in
- * seconds or milliseconds, or a time with its unit; `null` if it does not say.
- */
-export function parsePause(headers: Headers, words = ""): number | null {
-  const exact = headers.get("Retry-After-Ms")?.trim() ?? "";
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(exact)) return Number(exact);
-  const said = (headers.get("Retry-After") ?? SAID_PAUSE.exec(words)?.[1] ?? "").trim();
-  const [, hours = 0, minutes = 0, seconds, ms = 0] = SPAN.exec(said) ?? [said];
-  if (said !== "" && SPAN.test(said)) {
-    const clock = Number(seconds ?? 0);
-    if (clock > 1e9) return Math.max(0, (clock > 1e12 ? clock : clock * SECOND) - Date.now());
-    return Number(hours) * HOUR + Number(minutes) * MINUTE + clock * SECOND + Number(ms);
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
   }
-  const at = /[a-z]|\d{4}-/i.test(said) ? Date.parse(said) : NaN;
-  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+  return decodeText(bytes, response.headers.get("content-type") ?? "").text;
 }
-
-const SAID_PAUSE = /retry.?(?:delay|after|in)["':=\s]{1,5}(\d{1,10}(?:\.\d{1,9})?\s?m?s)\b/i;
-/** `30`, `1.5s`, `1h2m3s`, `800ms`. */
-const SPAN =
-  /^(?:(\d{1,4})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,13}(?:\.\d{1,9})?)(?![\d.]|\s?ms)\s?s?)?(?:(\d{1,9}(?:\.\d{1,9})?)\s?ms)?$/;
 
 function tryRead(text: string, read: (text: string) => unknown): unknown {
   try {

@@ -18,14 +18,11 @@ import { splitLines, normalizeText } from "../../convex/lib/text/sentences";
 import { removeForeignLinks } from "../../convex/lib/text/strings";
 import { toPlainText, renderCard, toParagraphs } from "../../convex/messenger/format";
 import { parseProof } from "../../convex/payments/proofs";
-import { isPage, parsePause, parseRefusal } from "../../convex/providers/call";
+import { isPage, parsePause, parseRefusal } from "../../convex/providers/rejections";
 import { parseArticles } from "../../convex/providers/data/headlines";
-import {
-  findBlamedField,
-  cleanText,
-  parseResponseBody,
-  extractRejectedAnswer,
-} from "../../convex/providers/models/wire";
+import { cleanText } from "../../convex/providers/models/cleaning";
+import { extractRejectedAnswer, findBlamedField } from "../../convex/providers/models/requestParts";
+import { parseResponseBody } from "../../convex/providers/models/wire";
 import { readCommand } from "../../convex/social/commands";
 import { deliveryShape } from "../../convex/social/payloads";
 import { parseWhaleAnswer as readAlerts } from "../../convex/whales/prompts";

@@ -156,7 +156,7 @@ test("what would buy nothing is told before anything is paid: a 402 says what a 
   const proof = { headers: { "X-Payment": txHash } };
   const UNPAID = ": correct this before you pay, because a payment would buy nothing";
   for (const [text, problem, status] of [
-    ["{", "The request body is not valid JSON", 400],
+    ["{", 'The request body is not valid JSON, such as {"token":"BTC"}', 400],
     ['{"token":{}}', "token must be a string", 400],
     [`{"token":"${"x".repeat(61)}"}`, "token must be at most 60 characters", 400],
     ['{"symbol":"BTC"}', "symbol is not a field here, where money moves: there are userId, token", 400],

@@ -8,9 +8,10 @@ import { resolveFigures } from "../../convex/figures/placeholders";
 import { indexNames } from "../../convex/figures/mentions";
 import { extractJson } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
-import { parsePause, parseRefusal } from "../../convex/providers/call";
 import { parseArticles } from "../../convex/providers/data/headlines";
-import { cleanText, parseResponseBody } from "../../convex/providers/models/wire";
+import { parsePause, parseRefusal } from "../../convex/providers/rejections";
+import { cleanText } from "../../convex/providers/models/cleaning";
+import { parseResponseBody } from "../../convex/providers/models/wire";
 
 /** How models, gateways and feeds write, as reported in public: each form is read, and nothing is invented. */
 

@@ -1,12 +1,9 @@
 import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
 import { parseAnswer } from "../../convex/figures/answers";
-import {
-  findBlamedField,
-  cleanText,
-  parseResponseBody,
-  extractRejectedAnswer,
-} from "../../convex/providers/models/wire";
+import { cleanText } from "../../convex/providers/models/cleaning";
+import { extractRejectedAnswer, findBlamedField } from "../../convex/providers/models/requestParts";
+import { parseResponseBody } from "../../convex/providers/models/wire";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 

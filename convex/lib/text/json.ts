@@ -1,3 +1,5 @@
+import { withoutEntities } from "./markup";
+
 /** Reads JSON, strictly and tolerantly. Pure; linear in the length of the text. */
 
 /**
@@ -39,6 +41,8 @@ export function extractJson(text: string): object[] {
   const found: object[] = [];
   for (let start = 0, failed = 0; start < text.length && failed < MAX_CANDIDATES; start++) {
     if (text[start] !== "{" && text[start] !== "[") continue;
+    if (/^[{[]\s{0,9}&quot;/.test(text.slice(start, start + 20)))
+      return [...found, ...extractJson(withoutEntities(text.slice(start)).replaceAll("&quot;", "'"))];
     if (text.startsWith('{\\"', start)) {
       // Escaped like a string: so is all of it.
       const inner = tryRead(text.slice(start).replace(/\\(["\\])/g, "$1"), 0);
@@ -101,23 +105,31 @@ function tryRead(text: string, start: number): Read<object> | "cut" | null {
 function readNested(text: string, start: number, depth: number): Read<object> {
   if (depth > MAX_DEPTH) throw NONE;
   const place: Place = text[start] === "{" ? "object" : "list";
+  const closes = CLOSES[text.charAt(start)];
   const entries: [string, unknown][] = [];
   const items: unknown[] = [];
   for (let at = skipBlanks(text, start + 1); ; at = skipBlanks(text, at)) {
-    while (text[at] === ",") at = skipBlanks(text, at + 1);
+    while (SEPARATORS.includes(text.charAt(at)) && at < text.length) at = skipBlanks(text, at + 1);
     if (at >= text.length) throw CUT;
-    if (text[at] === (place === "object" ? "}" : "]"))
+    if (text[at] === closes)
       return { value: place === "object" ? Object.fromEntries(entries) : items, end: at + 1 };
     const key = place === "object" ? readKey(text, at) : { value: "", end: at };
     const { value, end } = readValue(text, key.end, place, depth);
     if (place === "object") entries.push([key.value, value]);
     else items.push(value);
-    at = end;
+    // Some cite a value behind its quotation mark.
+    at = end + (matchAt(CITED, text, end)?.length ?? 0);
     // A comma may be missing, but not between what could be one thing.
     const next = text.charAt(skipBlanks(text, at));
-    if (!`,}]"'“„`.includes(next)) throw NONE;
+    if (!`${SEPARATORS})}]"'“„`.includes(next)) throw NONE;
   }
 }
+
+const CLOSES: Readonly<Record<string, string>> = { "{": "}", "[": "]", "(": ")" };
+const SEPARATORS = ",，;；";
+const CITED = /(?: ?\[\^?f?\d{1,3}\]| ?【[^【】\n]{0,80}】)+/y;
+/** What stands between a key and its value. */
+const COLON = /:|：|=>?/y;
 
 const WORD = /[\p{L}_$][\w $-]{0,63}/uy;
 
@@ -129,20 +141,21 @@ function readKey(text: string, at: number): Read<string> {
   if (end === at) throw NONE;
   const colon = skipBlanks(text, end);
   if (colon >= text.length) throw CUT;
-  if (text[colon] !== ":") throw NONE;
+  const sign = matchAt(COLON, text, colon);
+  if (sign === null) throw NONE;
   const value = marks === undefined ? word.trim() : unescapeText(text.slice(at + 1, end - 1));
-  return { value, end: skipBlanks(text, colon + 1) };
+  return { value, end: skipBlanks(text, colon + sign.length) };
 }
 
 function readValue(text: string, at: number, place: Place, depth: number): Read {
   const first = text.charAt(at);
   if (first === "") throw CUT;
-  if (first === "{" || first === "[") return readNested(text, at, depth + 1);
+  if (CLOSES[first] !== undefined) return readNested(text, at, depth + 1);
   return MARKS[first] === undefined ? readBare(text, at, place) : readString(text, at, place);
 }
 
 /** By the mark that opens a text: those that close it, or escape. */
-const DOUBLE = /["”“„‟»«＂\\]/g;
+const DOUBLE = /["”“„‟»«＂″\\]/g;
 const MARKS: Readonly<Record<string, RegExp>> = {
   '"': /["\\]/g,
   "'": /['\\]/g,
@@ -154,17 +167,28 @@ const MARKS: Readonly<Record<string, RegExp>> = {
   "„": DOUBLE,
   "‟": DOUBLE,
   "«": DOUBLE,
+  "»": DOUBLE,
+  "″": DOUBLE,
   "＂": DOUBLE,
 };
 
 /** A string up to the first closing mark after which the container can continue; earlier marks belong to the text. */
 function readString(text: string, start: number, place: Place): Read<string> {
   const marks = MARKS[text.charAt(start)] ?? DOUBLE;
+  const triple = text.charAt(start).repeat(3);
+  const closed = text.startsWith(triple, start) ? text.indexOf(triple, start + 3) : -1;
+  if (closed !== -1) return { value: unescapeText(text.slice(start + 3, closed)), end: closed + 3 };
   for (let at = start + 1; ;) {
     const mark = markAfter(marks, text, at);
     at = mark + 1;
-    if (isEnd(text, at, place)) return { value: unescapeText(text.slice(start + 1, mark)), end: at };
+    if (isEnd(text, at, place))
+      return { value: unescapeText(joinParts(text.slice(start + 1, mark))), end: at };
   }
+}
+
+/** A string that is written as a sum of strings. */
+function joinParts(written: string): string {
+  return written.replace(/(?<!\\)(["'])\s{0,20}\+\s{0,20}\1/g, "");
 }
 
 /** The index of the next mark that nothing escapes. */
@@ -179,22 +203,22 @@ function markAfter(marks: RegExp, text: string, from: number): number {
 }
 
 function isEnd(text: string, at: number, place: Place): boolean {
-  const next = skipSpaces(text, at);
+  const next = skipSpaces(text, at + (matchAt(CITED, text, at)?.length ?? 0));
   const sign = text.charAt(next);
-  if (sign === "" || sign === (place === "object" ? "}" : "]")) return true;
+  if (sign === "" || (place === "object" ? sign === "}" : /[\])]/.test(sign))) return true;
   if (sign === "#" || text.startsWith("//", next) || text.startsWith("/*", next)) return true;
-  if (sign !== ",") return MARKS[sign] !== undefined && text.slice(at, next).includes("\n");
+  if (!SEPARATORS.includes(sign)) return MARKS[sign] !== undefined && text.slice(at, next).includes("\n");
   const behind = skipSpaces(text, next + 1);
   const begun = text.charAt(behind);
-  if (MARKS[begun] !== undefined || /^[}\]/#,]?$/.test(begun)) return true;
+  if (MARKS[begun] !== undefined || /^[})\]/#,]?$/.test(begun)) return true;
   if (place === "list") return /[\d[{-]/.test(begun) || matchAt(LITERAL, text, behind) !== null;
-  return text.charAt(skipSpaces(text, behind + (matchAt(WORD, text, behind)?.length ?? 0))) === ":";
+  return matchAt(COLON, text, skipSpaces(text, behind + (matchAt(WORD, text, behind)?.length ?? 0))) !== null;
 }
 
 const LITERAL = /(?:null|true|false|None|True|False)\b/y;
 /** A figure with separated thousands: in a list its commas would separate. */
 const GROUPED = /[+-]?\$? ?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s{0,20}(?:[%,}\n]|$))/y;
-const BARE = /[^,{}[\]\n"#]{1,200}?(?=\s{0,20}(?:[,}\]\n]|\/\/|\/\*|#|$))/y;
+const BARE = /[^,，;；{}[\]\n"#]{1,200}?(?=\s{0,20}(?:[,，;；}\]\n[]|\/\/|\/\*|#|$))/y;
 const EMPTY = /^(?:null|none|nil|undefined|[-+]?nan|[-+]?infinity)$/i;
 const NUMBER = /^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
@@ -215,11 +239,13 @@ function matchAt(pattern: RegExp, text: string, at: number): string | null {
   return pattern.exec(text)?.[0] ?? null;
 }
 
+const BLANK = /[\s\u200B]/;
+
 function skipSpaces(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code > 32 && code !== 0xa0 && code !== 0xfeff) break;
+    if (code > 32 && (code < 0xa0 || !BLANK.test(text.charAt(at)))) break;
   }
   return at;
 }

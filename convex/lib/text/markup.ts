@@ -1,4 +1,4 @@
-/** Removes markup from the texts of models and feeds: entities, escapes, tags, tool calls and citation marks. Pure. */
+/** Removes markup from the texts of models and feeds: entities, escapes, tags and citation marks. Pure. */
 
 const ENTITIES: Readonly<Record<string, string>> = {
   ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " ", shy: "" },
@@ -8,6 +8,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
   ...{ larr: "←", rarr: "→", uarr: "↑", darr: "↓", asymp: "≈", le: "≤", ge: "≥", plusmn: "±" },
 };
 
+/** The characters that pages mean by `&#128;` to `&#159;`, as browsers read them. */
+const WINDOWS = Array.from("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ");
+
+/** A text with the characters of Windows in place of the control characters that a decoder or a number made of them. */
+export function withoutControls(text: string): string {
+  return text.replace(/[\u0080-\u009F]/g, (sign) => WINDOWS[sign.charCodeAt(0) - 0x80] ?? sign);
+}
+
 /** A text with the entities of HTML as their characters, decoded once; unknown ones stay. */
 export function withoutEntities(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-zA-Z]{2,8}));/g, (all, ...found) => {
@@ -15,14 +23,19 @@ export function withoutEntities(text: string): string {
     if (name !== undefined) return ENTITIES[name] ?? ENTITIES[name.toLowerCase()] ?? all;
     const code = Number.parseInt(decimal ?? hex ?? "", decimal === undefined ? 16 : 10);
     if (code > 0x10ffff) return all;
-    const sign = String.fromCodePoint(code).toWellFormed();
+    const sign = withoutControls(String.fromCodePoint(code).toWellFormed());
     return /(?!\n)[\p{Cc}\p{Cf}]/u.test(sign) ? "" : sign;
   });
 }
 
-/** A text without tags of HTML; a lone `<` is less than. */
+const SCRIPT = [/<(?:script|style)\b[^<>]{0,300}>/gi, /<\/(?:script|style)>/gi] as const;
+
+/** A text without tags of HTML and without scripts; a lone `<` is less than. */
 export function withoutTags(text: string): string {
-  return text.replace(/<\/?[a-z][a-z\d:-]{0,30}(?:\s[^<>]{0,1000})?\/?>|<!--[^<>]{0,1000}-->/gi, "");
+  return withoutBetween(text, ...SCRIPT).replace(
+    /<\/?[a-z][a-z\d:-]{0,30}(?:\s[^<>]{0,1000})?\/?>|<!--[^<>]{0,1000}-->/gi,
+    "",
+  );
 }
 
 /** A line break that was escaped once too often, but for the words of TeX and paths that begin like one. */
@@ -53,64 +66,50 @@ export function withoutBetween(text: string, open: RegExp, close: RegExp, endsOp
     from = close.lastIndex;
     open.lastIndex = from;
   }
+  close.lastIndex = 0;
   return kept + text.slice(from);
 }
 
-const CALL =
-  "(?:[a-z]{1,12}:)?(?:tool_calls?|function_calls?|tool_code|tool_use|use_tool|invoke|tool_re(?:sponse|sult|quest)|function_response)";
-/** The opening and closing marks of each model family's tool calls. A mark in backticks is quoted, not a call. */
-const CALLS: readonly (readonly [open: RegExp, close: RegExp])[] = [
-  [new RegExp(`(?<!\`)<${CALL}(?:\\s[^<>]{0,300})?>`, "gi"), new RegExp(`</${CALL}>`, "gi")],
-  [/(?<!`)<function=[\w.-]{1,64}>/gi, /<\/function>/gi],
-  [
-    /(?<!`)<[|｜](?:DSML[|｜])?tool[_▁]calls?(?:_section)?[_▁]begin[|｜]>/gi,
-    /<[|｜]tool[_▁]calls?(?:_section)?[_▁]end[|｜]>/gi,
-  ],
-  [/(?<!`)<[|｜]DSML[|｜][^<>]{1,300}>/gi, /<\/[|｜]DSML[|｜][^<>]{1,80}>/gi],
-  [
-    /(?<!`)<\|(?:tool_calls?|python_tag|action_start)\|>/gi,
-    /<\|\/?(?:tool_calls?|action_end|eom_id|eot_id)\|>/gi,
-  ],
-  [/(?<!`)<start_function_call>/gi, /<end_function_call>/gi],
-  [/(?<!`)<\|channel\|>\s{0,9}commentary\b[^<]{0,80}/gi, /<\|call\|>/gi],
-  [/\[TOOL_REQUEST\]/g, /\[END_TOOL_REQUEST\]/g],
-  [/\[TOOL_CALLS\]/g, /\n[ \t]{0,9}\n/g],
-  [/✿FUNCTION✿/g, /✿RETURN✿|\n[ \t]{0,9}\n/g],
-  [/```(?:tool_code|tool_calls?|function_calls?|tool_outputs?)[ \t]{0,9}\n/gi, /\n```/g],
-];
-/** Marks that are left of nested ones. */
-const STRAY = new RegExp(
-  `(?<!\`)(?:</?${CALL}(?:\\s[^<>]{0,300})?>|</?[|｜](?:tool|DSML)[^<>|｜]{0,40}[|｜]?[^<>]{0,80}>)`,
-  "gi",
-);
-
-/** A text without the calls of tools that its model wrote into it. */
-export function withoutCalls(text: string): string {
-  const rest = CALLS.reduce((kept, [open, close]) => withoutBetween(kept, open, close), text);
-  return rest === text ? text : rest.replace(STRAY, "").trim();
-}
-
+/** A number in a citation, with the lines or the pages that it names: `3`, `4:0`, `1-3`, `12†L3-L7`. */
+const CITED = "\\d{1,3}(?:[:.†–-]L?\\d{1,4}){0,2}";
+const CITED_LIST = `${CITED}(?:, ?${CITED}){0,9}`;
+const SUPERSCRIPT = "[¹²³⁰⁴-⁹]{1,3}";
+const LABEL =
+  "(?:(?:inline_?)?citations?|cite|sources?|refs?|references?|oaicite|web|news|posts?|tweets?|search|docs?|documents?|pages?|urls?|links?|footnotes?|passages?|chunks?)[ :_#-]{0,2}|x: ?";
+/** A number alone as the text of a link. */
+const LINK = `\\[\\\\?\\[?[#^]?(?:\\d{1,3}|${SUPERSCRIPT})\\\\?\\]?\\]\\([^()\\s]{1,900}\\)`;
 /** Marks by which models and their searches cite what readers do not see: `【12†source】`, `[[1]](…)`, `[citation:1]`. */
 const CITATIONS = new RegExp(
   [
-    " ?【[^【】\\n]{0,80}†[^【】\\n]{0,80}】| ?【\\d{1,3}(?::\\d{1,3})?】",
-    " ?\\[\\[\\d{1,3}\\]\\](?:\\([^()\\s]{0,900}\\))?| ?\\[\\^\\d{1,3}\\^?\\]| ?\\[\\d{1,3}(?:\\.\\d{1,3}){2}(?:, ?\\d{1,3}(?:\\.\\d{1,3}){2}){0,9}\\]",
-    " ?\\[(?:citation|cite|source|ref|oaicite): ?\\d{1,3}(?:, ?\\d{1,3}){0,9}\\]| ?:contentReference\\[oaicite:\\d{1,3}\\]\\{index=\\d{1,3}\\}",
+    ` ?【[^【】\\n]{0,80}(?:†|source|turn\\d)[^【】\\n]{0,80}】| ?【${CITED_LIST}】| ?\\[[^[\\]\\n]{0,40}†[^[\\]\\n]{0,60}\\]`,
+    ` ?\\(${LINK}\\)| ?${LINK}| ?\\[\\[${CITED_LIST}\\]\\]| ?\\[\\d{1,3}(?:\\.\\d{1,3}){2}(?:, ?\\d{1,3}(?:\\.\\d{1,3}){2}){0,9}\\]`,
+    `\\n{1,2}\\[\\^(?:[a-z]{1,12}[-_]?)?\\d{1,3}\\^?\\]:[^\\n]*| ?\\[\\^(?:[a-z]{1,12}[-_]?)?\\d{1,3}\\^?\\]`,
+    ` ?\\[(?:${LABEL})${CITED_LIST}\\]| ?\\[cite_(?:start|end)\\]| ?:contentReference\\[oaicite:\\d{1,3}\\]\\{index=\\d{1,3}\\}`,
+    ` ?\\((?:cite|citation|source): ?${CITED_LIST}\\)| ?\\{{1,2}cite[:=][^{}\\n]{0,40}\\}{1,2}|(?<=[.!?”"])${SUPERSCRIPT}(?=\\s|$)`,
     " ?\\(\\[[^[\\]\\n]{1,80}\\]\\(https?:[^()\\s]{1,900}\\)\\)",
     " ?\\uE200[^\\uE200\\uE201]{0,300}\\uE201| ?\\bcite(?:turn\\d{1,3}[a-z]{1,12}\\d{1,3}){1,9}\\b",
     " ?<(?:sup|cite|ref|citation)(?:\\s[^<>]{0,300})?>\\s{0,9}\\[?\\d{1,3}\\]?\\s{0,9}</(?:sup|cite|ref|citation)>",
-    "</?(?:cite|citation|grok:[a-z_]{1,20}|co)(?:[\\s:][^<>]{0,300})?/?>",
+    " ?<(?:cite|citation|ref|grok:[a-z_]{1,20})(?:\\s[^<>]{0,300})?/>|</?(?:cite|citation|grok:[a-z_]{1,20}|co)(?:[\\s:][^<>]{0,300})?>",
   ].join("|"),
   "giu",
 );
-const RENDERED = [/<grok:render\b[^<>]{0,300}>/gi, /<\/grok:render>/gi] as const;
+const RENDERED = [/ ?<grok:render\b[^<>]{0,300}>/gi, /<\/grok:render>/gi] as const;
+/** A model's own list of addresses at the end. */
+const OWN_SOURCES =
+  /\n\s{0,9}(?:#{1,4} |\*\*)?(?:Sources|References|Citations|Footnotes)(?:\*\*)?:?(?:\*\*)?[ \t]{0,9}(?:\n{1,2}[ \t]{0,9}(?:\[\^?\d{1,3}\]:?|\d{1,3}[.)]|[-*•])[^\n]{0,400}https?:[^\n]{1,900}){1,40}\s{0,99}$/i;
 
 export function withoutCitationMarks(text: string): string {
-  return withoutBetween(text, ...RENDERED, false).replace(CITATIONS, "");
+  return withoutBetween(text, ...RENDERED, false)
+    .replace(CITATIONS, "")
+    .replace(OWN_SOURCES, "");
 }
 
 /** Numbers that cite the model's own search results; facts are cited as `[f12]`. */
-const NUMBERED = /(?<=[\p{L}\p{N}.,;:!?%"”’)\]]) ?\[\d{1,2}(?:, ?\d{1,2}){0,9}\](?![\w(])/gu;
+const NUMBERS = "\\\\?[[［〔]#?\\d{1,2}(?:[:–-]\\d{1,2})?(?:, ?\\d{1,2}){0,9}\\\\?[\\]］〕](?![\\w(])";
+const NUMBERED = new RegExp(
+  ` ?\\((?:(?:sources?|see|refs?)[:.]? )?${NUMBERS}(?:,? ?${NUMBERS}){0,9}\\)|(?<=[\\p{L}\\p{N}.,;:!?%"”’)\\]]) ?${NUMBERS}`,
+  "giu",
+);
 
 /** A model's text as intended: entities and escapes decoded once, and without citations of sources that readers do not see. */
 export function asMeant(text: string): string {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
+import { decodeText } from "../../lib/text/charsets";
 import { parseJson } from "../../lib/text/json";
 import { cut } from "../../lib/text/strings";
 import { MAX_NESTING, coerceFields } from "./jsonTypes";
@@ -8,7 +9,7 @@ import { isForm } from "./router";
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A body as text. `flaw`: why it is not valid in its declared charset; the text then has replacement characters. */
+/** A body as text. `flaw`: why it is not valid in its charset; the text then has replacement characters. */
 type ReadBody = { text: string; flaw: string | null };
 
 /** The request's body. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
@@ -17,31 +18,10 @@ export async function readRequestBody(request: Request): Promise<ReadBody> {
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const bytes = await request.arrayBuffer();
   if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  return decodeText(new Uint8Array(bytes), request.headers.get("content-type") ?? "");
-}
-
-/** Decodes by the byte order mark, else the declared charset, else UTF-8, also if that charset is unknown. */
-function decodeText(bytes: Uint8Array, type: string): ReadBody {
-  const [, named = "utf-8"] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
-  const [first, second] = bytes;
-  const marked =
-    first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : named;
-  for (const charset of new Set([marked, "utf-8"])) {
-    const text = decodeStrictly(bytes, charset);
-    if (text !== undefined) return { text, flaw: null };
-  }
-  const flaw = `The request body is not readable as ${cut(named, 40)}: send it in UTF-8, or name its charset in Content-Type`;
-  return { text: new TextDecoder().decode(bytes), flaw };
-}
-
-/** `undefined` for invalid bytes: Convex's decoder returns nothing where the standard one throws. */
-function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined {
-  try {
-    const text: unknown = new TextDecoder(charset, { fatal: true }).decode(bytes);
-    return typeof text === "string" ? text : undefined;
-  } catch {
-    return undefined;
-  }
+  const type = request.headers.get("content-type") ?? "";
+  const { text, isBroken, charset } = decodeText(new Uint8Array(bytes), type);
+  const flaw = `The request body is not readable as ${cut(charset, 40)}: send it in UTF-8, or name its charset in Content-Type`;
+  return { text, flaw: isBroken ? flaw : null };
 }
 
 /**
@@ -50,9 +30,22 @@ function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined 
  * @throws AppError `invalid_request` when the body is not a JSON object.
  */
 export function readRawInput(request: Request, body: string, hasForm: boolean): Record<string, unknown> {
-  if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
-  if (hasForm && isForm(request)) return Object.fromEntries(new URLSearchParams(body));
+  if (request.method !== "POST") {
+    // Links that were copied from a page's source have `&amp;` between their fields.
+    const fields = [...new URL(request.url).searchParams];
+    return Object.fromEntries(fields.map(([name, value]) => [name.replace(/^amp;/, ""), value]));
+  }
+  if ((hasForm && isForm(request)) || isEncodedForm(request, body))
+    return Object.fromEntries(new URLSearchParams(body));
   return parseBodyInput(body);
+}
+
+const EXAMPLE = 'such as {"token":"BTC"}';
+
+/** Whether a body is the fields of a form; many clients name that type for JSON. */
+function isEncodedForm({ headers }: Request, body: string): boolean {
+  const isNamed = /^\s*application\/x-www-form-urlencoded/i.test(headers.get("content-type") ?? "");
+  return isNamed && /^[\w.%[\]-]{1,100}=/.test(body);
 }
 
 /** The raw input of a POST. @throws AppError `invalid_request` */
@@ -62,10 +55,10 @@ export function parseBodyInput(body: string): Record<string, unknown> {
   try {
     parsed = parseJson(body);
   } catch {
-    throw new AppError("invalid_request", "The request body is not valid JSON");
+    throw new AppError("invalid_request", `The request body is not valid JSON, ${EXAMPLE}`);
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new AppError("invalid_request", "The request body must be a JSON object");
+    throw new AppError("invalid_request", `The request body must be a JSON object, ${EXAMPLE}`);
   }
   return { ...parsed };
 }

@@ -5,7 +5,7 @@ import { AppError, getErrorMessage } from "../../lib/errors";
 import { once } from "../../lib/lazy";
 import { NEWS_FEEDS, SOURCE_ADDRESSES, type Feed } from "../../figures/publicSources";
 import { isForAssistants } from "./quoted";
-import { withoutEntities, withoutTags } from "../../lib/text/markup";
+import { withoutControls, withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsShape } from "../call";
 import { askPublic, type RateLimitTurns } from "./publicData";
@@ -141,13 +141,16 @@ const MAX_DEPTH = 4;
 /** The entries of a feed in any format. */
 function listEntries(within: XmlElement, depth = 0): XmlElement[] {
   return listChildren(within).flatMap((child) =>
-    child.name === "item" || child.name === "entry"
+    /^(?:item|entry)$/.test(getName(child))
       ? [child]
       : depth < MAX_DEPTH
         ? listEntries(child, depth + 1)
         : [],
   );
 }
+
+/** The name of an element without its prefix, in small letters: `atom:entry`, `rss:item`, `ITEM`. */
+const getName = ({ name }: XmlElement): string => name.toLowerCase().replace(/^(?:rss|atom|rdf):/, "");
 
 function listChildren(within: XmlElement): XmlElement[] {
   return within.children.filter((child) => child instanceof XmlElement);
@@ -156,14 +159,17 @@ function listChildren(within: XmlElement): XmlElement[] {
 /** An article in either format. */
 function readArticle(article: XmlElement): Record<string, string | undefined> {
   const parts = listChildren(article);
+  const about = article.attributes["rdf:about"];
   const readText = (...names: string[]) =>
-    names.flatMap((name) => parts.find((part) => part.name === name)?.text.trim() || [])[0];
-  const links = parts.filter(({ name }) => name === "link");
+    names.flatMap((name) => parts.find((part) => getName(part) === name)?.text.trim() || [])[0];
+  const links = parts.filter((part) => getName(part) === "link");
   const link = links.find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
   return {
     // Feeds encode titles twice about as often as once.
-    title: withoutTags(withoutEntities(readText("title") ?? "")),
-    url: link?.attributes["href"] ?? link?.text.trim(),
-    publishedAt: readText("pubDate", "published", "dc:date", "updated"),
+    title: withoutTags(withoutControls(withoutEntities(readText("title") ?? ""))),
+    url: withoutEntities(
+      (link?.attributes["href"] ?? link?.text.trim()) || (readText("guid", "id") ?? about ?? ""),
+    ).replace(/^\/\//, "https://"),
+    publishedAt: readText("pubdate", "published", "dc:date", "updated"),
   };
 }

@@ -16,7 +16,8 @@ import {
   unusableAnswerError,
   type Exchange,
 } from "../call";
-import { fieldReader, cleanText, extractText, count, listAt, parseUsage } from "./wire";
+import { cleanText } from "./cleaning";
+import { count, extractText, fieldReader, listAt, parseUsage } from "./fields";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";

@@ -1,14 +1,8 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { describeSchema, parseAnswer, toWireSchema } from "../../figures/answers";
-import {
-  askModel,
-  declinedError,
-  UnusableAnswer,
-  type Completion,
-  type PromptMessage,
-  type Prompt,
-} from "./gateway";
+import { declinedError, type Completion, type Prompt, type PromptMessage } from "./client";
+import { askModel, UnusableAnswer } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 

@@ -1,0 +1,243 @@
+import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
+import { getRequired, getSetting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { DAY, SECOND } from "../../lib/time";
+import type { BillingSubject } from "../../platform/limits/callers";
+import type { Refusing } from "../../platform/outside/calls";
+import {
+  getRefusing,
+  isAbort,
+  isOutage,
+  isTransient,
+  noAnswerError,
+  readText,
+  toStatusError,
+  unusableAnswerError,
+} from "../call";
+import { parsePause, parseRefusal, type Refusal } from "../rejections";
+import { chooseModel } from "./choice";
+import { getTokensCost, maxCompletionCost } from "./prices";
+import { extractRejectedAnswer } from "./requestParts";
+import { parseResponseBody, type ModelOutcome } from "./wire";
+
+/**
+ * One request to the LLM gateway, with OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference), and
+ * its answer or its failure. The response is read in `wire`.
+ */
+export const GATEWAY = "The LLM gateway";
+
+export type PromptMessage = { role: "system" | "user" | "assistant"; content: string };
+
+export type Prompt = {
+  messages: PromptMessage[];
+  /** A schema beside the prompt. */
+  format?: OpenAI.ResponseFormatJSONSchema;
+  /** The longest answer, in tokens; one that needs more gets twice the room, once, and one that is only thought far more. */
+  maxTokens: number;
+  /** Whether an answer that was cut off is whole: a model may go on after it. */
+  isWhole?: (cut: Completion) => boolean;
+  /** Asks although the account was empty within the hour. */
+  asksAgain?: boolean;
+  /** For the whole call, retries included, in ms of real time. */
+  timeoutMs: number;
+  /** How many attempts a transient failure may take in all; 1 if a caller waits. */
+  attempts: number;
+  billTo: BillingSubject;
+};
+
+export type Completion = {
+  text: string;
+  /** Other places of a value that was requested. */
+  also: readonly string[];
+  /** The model says that it will not answer: the same question, put otherwise, may be answered. */
+  isRefused: boolean;
+  /** The gateway's name of the model that answered; the requested one if it does not say. */
+  model: string;
+  /** Of prompt and answer together; estimated if the gateway does not say. */
+  tokensUsed: number;
+};
+
+export type GatewayAnswer = Completion & {
+  /** It ended at the limit, not where the model would have ended. */
+  isCut: boolean;
+  /** In millionths of a USD. */
+  micros: number;
+};
+
+/** Why one request has no answer. */
+export class GatewayFailure extends AppError {
+  constructor(
+    { data: { code, message } }: AppError,
+    /** The shortest wait in ms before the same request may succeed; `null` if it may not. */
+    readonly retryAfterMs: number | null,
+    /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
+    readonly isBilled: boolean,
+    /** What the gateway said, if it refused; and what that is about. */
+    readonly refusal: { status: number; words: string; about: Refusal } | null = null,
+    /** Whether it cost nothing and passes at once, so that the request is repeated although a caller waits. */
+    readonly isPassing = false,
+  ) {
+    super(code, message);
+  }
+
+  /** Whether the gateway works, and will not answer this question. */
+  get isQuestions(): boolean {
+    const { status = 0, about = null } = this.refusal ?? {};
+    return about !== null && !isOutage("llm", status, about);
+  }
+
+  get refuses(): Refusing | undefined {
+    return this.refusal === null ? undefined : getRefusing(this.refusal.status, this.refusal.about);
+  }
+}
+
+/** The failure for a model that will not answer. */
+export function declinedError(): AppError {
+  const error = new AppError("upstream", `${GATEWAY} declined to answer`);
+  return new GatewayFailure(error, null, true, { status: 200, words: "", about: "filter" });
+}
+
+/** A longer pause that a provider asks for is not waited for. */
+const LONGEST_PAUSE_MS = 20 * SECOND;
+/** A caller may wait for so long. */
+const SHORT_PAUSE_MS = 5 * SECOND;
+
+/** @param said The pause that the gateway asks for, in ms. */
+export function toRefusal(status: number, words = "", said: number | null = null): GatewayFailure {
+  const about = parseRefusal(status, words);
+  const pauseMs = said ?? 0;
+  const isBlocked = about === "address";
+  const passes = (isTransient(status) && about !== "account") || isBlocked;
+  return new GatewayFailure(
+    toStatusError(GATEWAY, status, about),
+    passes && pauseMs <= LONGEST_PAUSE_MS ? pauseMs : null,
+    false,
+    { status, words, about },
+    isBlocked || (status === 429 && said !== null && said <= SHORT_PAUSE_MS),
+  );
+}
+
+/** The room in which a model thinks, in tokens, beside that of its answer. */
+const THINKING_TOKENS = 16_000;
+/** The part that stands for a model that thinks. */
+export const THINKS = "thinks";
+
+/**
+ * Sends a prompt once.
+ * @param left The parts that the gateway does not support, such as `schema` or `limit 1000`, and `THINKS`.
+ * @throws anything; `toGatewayFailure` says what it means.
+ */
+export async function sendPrompt(
+  prompt: Prompt,
+  left: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<GatewayAnswer> {
+  const { messages, format, maxTokens } = prompt;
+  const requestedModel = findModel(prompt);
+  const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
+  const limit = Math.min(maxTokens + (left.has(THINKS) ? THINKING_TOKENS : 0), ...limits);
+  const body = {
+    model: requestedModel,
+    messages: left.has("system") ? withoutSystem(messages) : messages,
+    // The older name: every gateway knows it, and few know the newer one.
+    [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
+    stream: left.has("stream"),
+    ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
+  };
+  const response = await createClient().chat.completions.create(body, { signal }).asResponse();
+  const { text, also, isRefused, model, usage, isCut } = requireCompletion(
+    parseResponseBody(await readText(response), format !== undefined),
+  );
+  const chars = countChars(prompt);
+  return {
+    text,
+    also,
+    isRefused,
+    model: model ?? requestedModel,
+    // English has four characters a token.
+    tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
+    isCut,
+    micros:
+      usage === null ? maxCompletionCost(requestedModel, chars, limit) : getTokensCost(requestedModel, usage),
+  };
+}
+
+/** The model that a prompt is for. */
+export function findModel({ format }: Pick<Prompt, "messages" | "format">): string {
+  return chooseModel(format?.json_schema.name);
+}
+
+export function countChars({ messages }: Prompt): number {
+  return messages.reduce((sum, { content }) => sum + content.length, 0);
+}
+
+/** For models that know no system messages. */
+function withoutSystem(messages: readonly PromptMessage[]): PromptMessage[] {
+  const system = messages.filter(({ role }) => role === "system").map(({ content }) => content);
+  const [first, ...others] = messages.filter(({ role }) => role !== "system");
+  return first === undefined
+    ? []
+    : [{ ...first, content: [...system, first.content].join("\n\n") }, ...others];
+}
+
+function requireCompletion(outcome: ModelOutcome): Extract<ModelOutcome, { kind: "answer" }> {
+  const gatewayError = (what: string) => new AppError("upstream", `${GATEWAY} ${what}`);
+  switch (outcome.kind) {
+    case "answer":
+      return outcome;
+    case "failure":
+      throw toRefusal(outcome.status);
+    case "declined":
+      throw declinedError();
+    case "page":
+      throw new GatewayFailure(gatewayError("sent a page in place of an answer"), 0, false, null, true);
+    case "broken":
+      throw new GatewayFailure(gatewayError("broke off its answer"), 0, true);
+    case "unreadable":
+      throw new GatewayFailure(unusableAnswerError(GATEWAY), null, true);
+  }
+}
+
+/** The client without its own deadlines, retries and reading: ours are `signal`, `attempts` and `wire`. */
+function createClient(): OpenAI {
+  return new OpenAI({
+    apiKey: getRequired("LLM_GATEWAY_API_KEY"),
+    baseURL: getBaseAddress(getSetting("LLM_ENDPOINT")),
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    timeout: DAY,
+    fetch: async (url, init) => {
+      // The key is sent to this address and to no other.
+      const response = await fetch(url, { ...init, redirect: "error" });
+      if (response.ok) return response;
+      const text = await readText(response);
+      const written = extractRejectedAnswer(text);
+      if (written === null) throw toRefusal(response.status, text, parsePause(response.headers, text));
+      return Response.json({ choices: [{ message: { content: written } }] });
+    },
+    dangerouslyAllowBrowser: true,
+  });
+}
+
+/**
+ * The base address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
+ * `…/v1beta/openai`), or the whole chat-completions address.
+ */
+function getBaseAddress(endpoint: string): string {
+  if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
+  return /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint) ? endpoint : `${endpoint}/v1`;
+}
+
+export function toGatewayFailure(error: unknown, signal: AbortSignal): GatewayFailure {
+  // The client wraps what its `fetch` throws.
+  const own = error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : error;
+  if (own instanceof GatewayFailure) return own;
+  if (own instanceof AppError) return new GatewayFailure(own, null, false);
+  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
+    return new GatewayFailure(noAnswerError(GATEWAY, "timeout"), null, true);
+  if (error instanceof APIConnectionError)
+    return new GatewayFailure(noAnswerError(GATEWAY, "unreachable"), 0, true);
+  // The rest are failures of reading the body, which broke off.
+  return new GatewayFailure(unusableAnswerError(GATEWAY), 0, true);
+}
