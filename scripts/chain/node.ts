@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import * as z from "zod";
@@ -59,6 +60,8 @@ export async function startAnvil(options: {
   if (genesisTime !== null) args.push("--timestamp", String(genesisTime));
   if (stateFile !== null) {
     await mkdir(path.dirname(stateFile), { recursive: true });
+    // The node keeps the mode of a file that is there.
+    if (existsSync(stateFile)) await chmod(stateFile, 0o600);
     args.push("--state", stateFile);
   }
   // In a process group of its own, so that Ctrl-C does not reach the node before the host is done with it.

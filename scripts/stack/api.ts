@@ -157,15 +157,42 @@ export function createFunctionApiHandler(ready: Promise<Application>, issuer: Is
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
 /**
- * `POST /_token` on the stand-ins' port signs a user in. Only for commands: requests of web pages on this machine have an
- * origin and are refused.
+ * `POST /_token` on the stand-ins' port signs a user in, and `POST /_call` runs a function, internal ones too, as
+ * `npx convex run` does at a deployment. Only for commands: requests of web pages on this machine have an origin and are
+ * refused.
  * @returns `null` for any other request.
  */
-export async function tokenAnswer(request: Request, issuer: Issuer): Promise<Response | null> {
-  if (`${request.method} ${new URL(request.url).pathname}` !== "POST /_token") return null;
-  if (request.headers.has("origin") || findForeignOrigin(request) !== null)
-    return Response.json({ error: "Only for commands on this machine" }, { status: 403 });
-  const order = orderShape.safeParse(parseJson(await request.text()));
-  if (!order.success) return Response.json({ error: "The body must be { subject }" }, { status: 400 });
-  return Response.json({ token: await issuer.issue(order.data.subject) });
+export async function answerCommand(
+  request: Request,
+  issuer: Issuer,
+  ready: Promise<Application> | null,
+): Promise<Response | null> {
+  const { method, url, headers } = request;
+  const command = `${method} ${new URL(url).pathname}`;
+  if (command !== "POST /_token" && command !== "POST /_call") return null;
+  const refuse = (status: number, error: string) => Response.json({ error }, { status });
+  if (headers.has("origin") || findForeignOrigin(request) !== null)
+    return refuse(403, "Only for commands on this machine");
+  const body = parseJson(await request.text());
+  if (command === "POST /_token") {
+    const order = orderShape.safeParse(body);
+    if (!order.success) return refuse(400, "The body must be { subject }");
+    return Response.json({ token: await issuer.issue(order.data.subject) });
+  }
+  const call = callShape.safeParse(body);
+  if (!call.success || ready === null) return refuse(400, "The body must be { path, args }");
+  const { path, args } = call.data;
+  try {
+    const application = await ready;
+    const described = await application.describe(path);
+    if (described === null || described === undefined) return refuse(404, `There is no function ${path}`);
+    const given = Object.entries(args).map(([key, json]) => [key, jsonToConvex(json)] as const);
+    const value = await application.run(described.kind, path, Object.fromEntries(given), COMMAND);
+    return Response.json({ value: convexToJson(value) });
+  } catch (error) {
+    return refuse(400, toFailure(error).message);
+  }
 }
+
+/** The caller of a command. */
+const COMMAND = { ip: "127.0.0.1", userAgent: null, identity: null };

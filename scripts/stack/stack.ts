@@ -8,7 +8,7 @@ import { real } from "../real";
 import { listen } from "../sockets";
 import { createStandins, type Standins } from "../standins/index";
 import type { Market } from "../standins/market";
-import { createIssuer, createFunctionApiHandler, createSiteHandler, tokenAnswer, type Issuer } from "./api";
+import { createIssuer, createFunctionApiHandler, createSiteHandler, answerCommand, type Issuer } from "./api";
 import { createApplication, type ActionHost, type Application } from "./application";
 import { startBackend } from "./backend";
 import { createClock, type Clock } from "./clock";
@@ -115,7 +115,12 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
     // Requests that arrive before the application is ready wait for it.
     const application = createDeferred<Application>();
     const deliver: Deliver = async (update) => (await application.promise).fetch(WEBHOOK, update);
-    const surroundings = await startSurroundings({ ...options, speed, kept }, ending, deliver);
+    const surroundings = await startSurroundings(
+      { ...options, speed, kept },
+      ending,
+      deliver,
+      application.promise,
+    );
     const { clock, issuer, variables, ...rest } = surroundings;
     ending.leave.push(captureLogs(log, clock.now));
     const site = await listen(port, "PORT", createSiteHandler(application.promise, issuer));
@@ -168,6 +173,7 @@ async function startSurroundings(
   options: StackOptions & { speed: number; kept: string | null },
   ending: Ending,
   deliver: Deliver,
+  ready: Promise<Application> | null = null,
 ) {
   const { speed, kept, seed, providersPort = 0, chainPort = 0 } = options;
   const settings = await readCheckedSettings(options.envFile ?? null, (line) => console.warn(line));
@@ -188,7 +194,7 @@ async function startSurroundings(
     deliver: (update) => deliver({ method: "POST", headers, body: JSON.stringify(update) }),
   });
   const providers = await listen(providersPort, "PROVIDERS_PORT", async (request) => {
-    return (await tokenAnswer(request, issuer)) ?? standins.handle(request);
+    return (await answerCommand(request, issuer, ready)) ?? standins.handle(request);
   });
   ending.leave.push(providers.close);
   if (!outside.includes("chain")) {

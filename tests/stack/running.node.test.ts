@@ -69,6 +69,22 @@ const marketShape = z.object({
 });
 const listShape = z.array(z.object({ id: z.string(), current_price: z.number() }));
 
+test("what operators run at a deployment can be tried, and no page in a browser can run it", async () => {
+  const call = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`${stack.providersUrl}/_call`, { method: "POST", headers, body: JSON.stringify({ path }) });
+  const env = { ...process.env, PROVIDERS_PORT: new URL(stack.providersUrl).port };
+  const { stdout } = await run("npx", ["tsx", "scripts/stack/call.ts", "ops/doctor:ask"], {
+    cwd: repository,
+    env,
+  });
+  expect(JSON.parse(stdout)).toMatchObject({ right: expect.stringContaining("answer as they should") });
+  expect(await (await call("ops/rotation:rotate")).json()).toMatchObject({
+    value: { rotated: 0, failed: [] },
+  });
+  expect((await call("ops/doctor:nothing")).status).toBe(404);
+  expect((await call("ops/doctor:ask", { Origin: "https://page.example" })).status).toBe(403);
+});
+
 test("the sources of prices agree: the chain's feeds, the exchange and the list", async () => {
   const answer = await fetch(`${stack.siteUrl}/mcp/market`);
   const { sources, keyPrices } = marketShape.parse(await answer.json());

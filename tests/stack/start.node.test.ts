@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
 import { createPublicClient, erc20Abi, formatUnits, http, type Address } from "viem";
@@ -61,6 +61,7 @@ test("it serves the whole service and logs what it answers; rows, keys and the c
   expect(await shell.ended).toMatchObject({ stderr: "" });
   const keys = await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8");
 
+  await chmod(path.join(LOCAL_STATE_DIR, "chain.json"), 0o644);
   const stack = startMain([], { env: { LOCAL_STATE_DIR } });
   const { site, chain } = await addressesOf(stack);
   const status = await fetch(`${site}/mcp/research/status?userId=restart-user-1`);

@@ -68,8 +68,10 @@ export const signals: Row[] = [
       const before = (await world.cards()).length;
       same("messengerSent without a chat", await sendsCard(world.fresh()), false);
       same("further cards", (await world.cards()).length - before, 0);
-      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      same("messengerSent", await sendsCard(world.user), true);
+      // A user of its own: settings are never read back, and the caller's stay.
+      const userId = world.fresh();
+      await world.post("/user/messenger", { userId, messengerChatId: CHAT });
+      same("messengerSent", await sendsCard(userId), true);
       const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
       require(mine.length > 0, "No card was sent to the user's chat");
     },
@@ -220,8 +222,9 @@ export const signals: Row[] = [
         whaleAlert.parse(alert);
         matches("The card", texts.join("\n"), blocks[alert.alertType]);
       }
-      await world.post("/user/messenger", { userId: world.user, messengerChatId: CHAT });
-      const answer = (await world.get("/mcp/whale-alerts", { userId: world.user })).as(whaleAlerts);
+      const userId = world.fresh();
+      await world.post("/user/messenger", { userId, messengerChatId: CHAT });
+      const answer = (await world.get("/mcp/whale-alerts", { userId })).as(whaleAlerts);
       same("messengerSent", answer.messengerSent, true);
       const mine = (await world.cards()).filter(({ chatId }) => chatId === CHAT);
       require(mine.length > 0, "No card was sent to the user's chat");
