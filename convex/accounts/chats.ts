@@ -69,7 +69,8 @@ export const ensureAccount = internalMutation({
 /** Moves an account's link to the chat that is its login; the chat of before is told. @throws AppError `not_found` */
 export const moveLinkToLogin = defineMutation({ messengerId: v.string() }, async (ctx, { messengerId }) => {
   const own = await findAccountByLogin(ctx, toMessengerLogin(messengerId));
-  if (own === null) throw new AppError("not_found", "This chat is the login of no account");
+  if (own === null)
+    throw new AppError("not_found", "This chat is the login of no account: /wallet makes one");
   if ((await findUserOfMessenger(ctx, messengerId)) === own.userId) return;
   await endLink(ctx, own.userId, "token");
   await linkOwner(ctx, own.userId, messengerId);
@@ -105,7 +106,10 @@ export const createLoginCode = internalMutation({
   returns: v.string(),
   handler: async (ctx, { userId, messengerId }) => {
     if (!(await isLogin(ctx, userId, messengerId)))
-      throw new AppError("conflict", "This chat is linked to your account and is not its login");
+      throw new AppError(
+        "conflict",
+        "This chat is linked to your account and is not its login: send /login in the chat that is, or set another in the web application",
+      );
     await charge(ctx, "settings", { userId, address: null });
     await requireUnfrozenRules(ctx, userId);
     const seed = createRandomHex(16);

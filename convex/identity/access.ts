@@ -88,7 +88,10 @@ function decide({ by, key }: Credentials, action: Action, now: number): Decision
     return refuse("This token belongs to another user than the owner of this userId: sign in as the owner");
   if (key !== undefined) {
     if (scope === null || scope === "any") return { kind: "allowed", by, key };
-    if (!key.scopes.includes(scope)) return refuse(`This key lacks the scope ${scope}`);
+    if (!key.scopes.includes(scope))
+      return refuse(
+        `This key lacks the scope ${scope}: use one with it, which its owner creates in the web application`,
+      );
     if (key.countsFrom > now)
       return refuse(`This key is new: until ${formatDateTime(key.countsFrom)} it only reads`);
     return { kind: "allowed", by, key };

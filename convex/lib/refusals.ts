@@ -3,5 +3,6 @@
  * program has them, and nothing else of `lib/errors`.
  */
 
-export const FROZEN = "The owner has frozen this account";
+export const FROZEN =
+  "The owner has frozen this account and alone can end that: with /unfreeze in the bot's chat, or in the web application";
 export const PAUSED = "Sends and swaps are paused: try again later";

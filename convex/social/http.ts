@@ -65,7 +65,10 @@ const mention: MountedEndpoint = defineEndpoint({
 function requireSignature(headers: Headers, body: string): void {
   const secret = getRequired("SOCIAL_WEBHOOK_SECRET");
   if (isSigned(headers.get("x-twitter-webhooks-signature"), body, secret)) return;
-  throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
+  throw new AppError("unauthorized", SIGN_IT);
 }
+
+const SIGN_IT =
+  "The webhook's signature is missing or wrong: send sha256= and the base64 HMAC-SHA256 of the raw body under SOCIAL_WEBHOOK_SECRET in X-Twitter-Webhooks-Signature";
 
 export const socialEndpoints: MountedEndpoint[] = [challenge, mention];

@@ -179,7 +179,8 @@ const portfolio: MountedEndpoint = defineEndpoint({
   },
 });
 
-const NO_TRANSACTION = "This user has no transaction with this hash";
+const NO_TRANSACTION =
+  "This user has no transaction with this hash: send the txHash that their send or swap answered";
 
 const transaction: MountedEndpoint = defineEndpoint({
   methods: ["GET"],

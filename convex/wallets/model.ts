@@ -163,7 +163,7 @@ export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: s
 export const PREPARED_FOR_MS = 2 * MINUTE;
 
 /** The message to the caller of an order that was never signed. */
-export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
+export const NOT_SENT = "The transaction could not be sent in time: nothing was moved, so try again";
 
 /** The error for every send and swap while the operator has paused them; otherwise `null`. */
 export function getPauseError(): AppError | null {
@@ -186,7 +186,10 @@ export async function findSigningRefusal(
   const { version, isFrozen } = await getRules(ctx, row.userId, now);
   if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
   if (version !== row.rules)
-    return new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
+    return new AppError(
+      "forbidden",
+      "The owner's rules have changed since: nothing was signed, so order it again",
+    );
   const isLate = row.state === "prepared" && row.nextCheckAt <= now;
   return isLate ? new AppError("upstream", NOT_SENT) : null;
 }

@@ -37,7 +37,10 @@ describe("a key", () => {
     await twoHoursPass(app);
     expect((await app.post("/mcp/defi/swap", swap(userId), bearer(key))).status).toBe(200);
     const wrong = await app.post("/mcp/defi/send", send(userId), bearer(key));
-    expect([wrong.status, wrong.body.error]).toEqual([403, "This key lacks the scope withdraw"]);
+    expect([wrong.status, wrong.body.error]).toEqual([
+      403,
+      expect.stringMatching(/^This key lacks the scope withdraw: use one with it/),
+    ]);
     const delivery = { userId, messengerChatId: "-5" };
     expect((await app.post("/user/messenger", delivery, bearer(key))).status).toBe(403);
     const paying = (await keyOf(app, browser, ["withdraw"])).init;

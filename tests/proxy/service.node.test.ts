@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { FROZEN } from "../../convex/lib/refusals";
 import { CallFailure } from "../../convex/tools/requests";
 import { callService } from "../../scripts/proxy/service";
 import { stdioTools as tools } from "../../convex/tools/list";
@@ -103,7 +104,7 @@ describe("a repeat", () => {
   );
 
   test("is not asked for where the service says what has moved", async () => {
-    const frozen = "The owner has frozen this account";
+    const frozen = `${FROZEN}: nothing was signed`;
     expect((await send(json(503, { error: frozen }))).told).toBe(`${frozen}.`);
     const refused = await send(json(502, { error: "The quote was refused", nothingMoved: true }));
     expect([refused.told, refused.data.nothingMoved]).toEqual(["The quote was refused.", true]);

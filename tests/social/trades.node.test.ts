@@ -169,7 +169,7 @@ describe("what moves nothing", () => {
       const { row, transactions } = await outcome(app);
       expect(row).toMatchObject({
         status: "failed",
-        reason: "There is no live price to check the quote against: nothing was swapped",
+        reason: "There is no live price to check the quote against: nothing was swapped, so try again later",
       });
       expect(transactions.map(({ state, tries }) => [state, tries])).toEqual([["failed", []]]);
     } finally {

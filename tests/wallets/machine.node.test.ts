@@ -112,7 +112,7 @@ describe("the network fee", () => {
     const { status, body } = await send(app);
     expect([status, body.error]).toEqual([
       502,
-      "The network fee is far above the usual, and above what this service pays: nothing was signed",
+      "The network fee is far above the usual, and above what this service pays: nothing was signed, so try again when fees have fallen",
     ]);
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
     await chain.miner.mine();

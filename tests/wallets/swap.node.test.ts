@@ -291,7 +291,10 @@ describe("whatever the swap provider answers, not one unit leaves a wallet beyon
       const honest = lie(change);
       const { status, body } = await swap(app, fields);
       honest();
-      expect([status, body.error]).toEqual([502, `The swap provider${error}: nothing was signed`]);
+      expect([status, body.error]).toEqual([
+        502,
+        `The swap provider${error}: nothing was signed, so try again later`,
+      ]);
       expect(await balancesOf(owner)).toEqual(before);
       for (const { state, tries } of await app.rows("orders")) expect([state, tries]).toEqual(["failed", []]);
     };

@@ -198,7 +198,8 @@ function isForReader(request: Request): boolean {
 
 function buildRefusal(request: Request, allowed: readonly string[]): AppError {
   const path = getPath(request);
-  if (allowed.length === 0) return new AppError("not_found", `There is no endpoint at ${path}`);
+  if (allowed.length === 0)
+    return new AppError("not_found", `There is no endpoint at ${path}: /docs lists them`);
   return new AppError(
     "method_not_allowed",
     `${request.method} is not allowed at ${path}: use ${allowed.join(" or ")}`,

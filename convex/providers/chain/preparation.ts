@@ -111,7 +111,7 @@ export async function prepareTransaction(
 }
 
 const FAR_ABOVE =
-  "The network fee is far above the usual, and above what this service pays: nothing was signed";
+  "The network fee is far above the usual, and above what this service pays: nothing was signed, so try again when fees have fallen";
 
 /** The current fees, and the current L1 data fee of a call, in wei. @throws AppError `upstream` */
 export async function readMarket(data: Hex): Promise<{ current: Fees; l1Fee: bigint }> {

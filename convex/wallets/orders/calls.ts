@@ -145,7 +145,7 @@ export function feeTooHighError(fee: bigint, most: bigint): AppError {
   return new AppError(
     "upstream",
     `The network fee could reach ${formatUnits(fee, 18)} ETH, and at most ${formatUnits(most, 18)} ETH are ` +
-      "allowed for a transaction: nothing was signed",
+      "allowed for a transaction: nothing was signed, so try again when fees have fallen",
   );
 }
 

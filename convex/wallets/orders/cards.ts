@@ -20,8 +20,8 @@ type Card = { paragraphs: Paragraph[]; buttons?: Button[][] };
 
 /** Why a question has ended without an order. */
 export const REFUSED = "The owner has refused this";
-export const EXPIRED = "The owner has not answered within 10 minutes";
-export const VOID = "The owner's rules have changed since it was asked";
+export const EXPIRED = "The owner has not answered within 10 minutes: order it again";
+export const VOID = "The owner's rules have changed since it was asked: order it again";
 /** The same in the words of the card to the owner. */
 const OWN_WORDS = new Map([
   [REFUSED, "You refused it"],

@@ -126,5 +126,5 @@ export async function resolveGas(ctx: ActionCtx, address: string, request: GasRe
 export async function requireFairGas({ amount, ether }: GasRequest): Promise<void> {
   const { etherPrice, usdcPrice } = await readTerms();
   if (BigInt(ether) * etherPrice * ONE_USDC > BigInt(amount) * usdcPrice * ONE_ETHER)
-    throw new AppError("upstream", "The price has moved since then: nothing was signed");
+    throw new AppError("upstream", "The price has moved since then: nothing was signed, so order it again");
 }

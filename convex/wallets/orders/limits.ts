@@ -69,7 +69,7 @@ const MOST_ORDERS = 500;
 const OWN_IT = "Its owner may move more: the answer of /mcp/defi/connect has the link to own it";
 /** The refusal of a send that needs its recipient on the owner's list. */
 export const NEEDS_LISTING = "This send needs a recipient on the owner's list, and this one is not";
-const UNPRICED = "No live price is known for this transfer, and its value is limited";
+const UNPRICED = "No live price is known for this transfer, and its value is limited: try again later";
 
 /** The key under which a credential's orders are summed. */
 export function toCredentialKey({ by, keyId }: { by: By; keyId?: string | undefined }): string {

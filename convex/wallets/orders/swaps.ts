@@ -66,13 +66,13 @@ const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const UNSEEN = "The chain RPC does not show the approval yet";
-const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
+const PRICE_MOVED = "The price has moved since it was approved: nothing was signed, so order it again";
 const UNGUARANTEED =
-  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed, so try again later";
 const WORSE = "The quote is worse than the market price allows: try a smaller amount or a larger slippage";
-const UNPRICED = "There is no live price to check the quote against: nothing was swapped";
+const UNPRICED = "There is no live price to check the quote against: nothing was swapped, so try again later";
 const COUNTERFEIT =
-  "The swap provider's quote calls a contract that is not its own, or is paused: nothing was signed";
+  "The swap provider's quote calls a contract that is not its own, or is paused: nothing was signed, so try again later";
 
 /**
  * The calls of a swap: the missing approvals, then the swap.
