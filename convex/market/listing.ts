@@ -82,4 +82,4 @@ export const explainUnknownToken = (symbol: string): string =>
 
 /** The error for a token while the sources that could decide about it are unreachable. */
 export const explainUnsureToken = (symbol: string): string =>
-  `The sources that know whether ${symbol} is traded cannot be reached: try again in a minute, or name the token by its symbol`;
+  `The sources that know whether ${isSymbol(symbol) ? symbol : "this token"} is traded cannot be reached: try again in a minute, or name the token by its symbol`;

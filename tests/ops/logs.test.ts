@@ -73,6 +73,22 @@ test("no log line holds a credential, an address or a word of its caller, whatev
   );
 });
 
+test("the reason for a 5xx stands in the log with its request's id, without a word of the caller's", async ({
+  app,
+}) => {
+  for (const source of ["coinbase", "coingecko"] as const)
+    app.standins.fail(source, { mode: "status", status: 503 });
+  app.standins.fail("llm", { mode: "status", status: 401 });
+  const unsure = await app.post("/mcp/research/start", { userId: USER, token: "Shiba Inu" });
+  const failed = await app.post("/mcp/chat", { question: QUESTION });
+  const [first, ...others] = linesOf(app).filter(({ event }) => event === "http.failed");
+  expect(first).toMatchObject({ code: "upstream", reason: expect.not.stringMatching(/shiba/i) });
+  expect([first?.requestId, unsure.status]).toEqual([unsure.headers.get("x-request-id"), 502]);
+  const reason = "The LLM gateway refused this service's key";
+  const requestId = failed.headers.get("x-request-id");
+  expect(others).toEqual([{ level: "warn", event: "http.failed", requestId, code: "upstream", reason }]);
+});
+
 test("work that a request began can be followed by the request's id", async ({ app }) => {
   const { headers } = await app.get("/mcp/market");
   const requestId = headers.get("x-request-id");

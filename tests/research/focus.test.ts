@@ -87,7 +87,7 @@ describe("a token", () => {
     const named = await app.post("/mcp/research/start", { userId: "alice", token: "Shiba Inu" });
     expect([named.status, named.body.error]).toEqual([
       502,
-      "The sources that know whether SHIBA INU is traded cannot be reached: try again in a minute, or name the token by its symbol",
+      "The sources that know whether this token is traded cannot be reached: try again in a minute, or name the token by its symbol",
     ]);
   });
 });

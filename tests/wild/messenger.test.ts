@@ -295,3 +295,33 @@ describe("a model's words in a chat (W6: nanobot #100; dsh-telegram #19, #33; ir
     expect(said).toMatch(/\w{4,}/);
   });
 });
+
+test.for([
+  [
+    400,
+    { error: { code: "content_filter", message: "The prompt was filtered" } },
+    /^The model declined to answer this question: ask it in other words/,
+  ],
+  [
+    403,
+    { error: { message: "Your input was flagged by moderation" } },
+    /^The model declined to answer this question: ask it in other words/,
+  ],
+  [
+    400,
+    { error: { message: "This model's maximum context length is 8192 tokens" } },
+    /^The question, with its earlier turns, is longer than the model can read: ask a shorter one/,
+  ],
+] as const)(
+  "a question that its model refuses with %s is told so in words, and the next one is answered",
+  async ([status, body, words], { app }) => {
+    app.standins.fail("llm", { mode: "status", status, body, schema: "chat" });
+    expect(await say(app, "What will happen to the market next week, in all detail?")).toEqual([
+      expect.stringMatching(words),
+    ]);
+    app.standins.clear();
+    expect((await say(app, "And what of ETH this week, briefly?"))[0]).not.toMatch(
+      /declined|longer than|wait/,
+    );
+  },
+);

@@ -160,10 +160,11 @@ export async function respondWithFailure(
 ): Promise<Response> {
   const failure = getErrorData(error) ?? getOverload(error);
   const { code, message, body, headers, retryAfterMs } = failure ?? INTERNAL;
+  const status = STATUS[code];
   if (failure === null)
     log.error("http.unexpected", { requestId, error: getErrorMessage(error), stack: getStack(error) });
   else if (code === "overloaded") log.warn("http.overloaded", { requestId, message: getErrorMessage(error) });
-  const status = STATUS[code];
+  else if (status >= 500) log.warn("http.failed", { requestId, code, reason: message });
   const more: Record<string, string> = { ...headers };
   if (retryAfterMs !== undefined) more["Retry-After"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
   // Payment terms are read by programs, whatever they accept.
