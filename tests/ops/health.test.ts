@@ -90,7 +90,13 @@ describe("health", () => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     await ask();
     expect(await ask()).toEqual(["degraded", false, 1]);
-    expect((await health(app)).reasons).toEqual([expect.stringMatching(/^calls of llm fail since 20/)]);
+    const failure = /^calls of llm fail since 20.*: it does not answer as it should$/;
+    expect((await health(app)).reasons).toEqual([expect.stringMatching(failure)]);
+    // A key that is refused is no outage.
+    app.standins.clear("llm");
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await ask();
+    expect((await health(app)).reasons).toEqual([expect.stringMatching(/: it refuses this service's key$/)]);
     app.standins.clear("llm");
     expect(await ask()).toEqual(["ok", true, 0]);
   });

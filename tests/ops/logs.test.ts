@@ -1,6 +1,8 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
+import { log } from "../../convex/lib/log";
+import { captureLogs } from "../../scripts/stack/logs";
 import { createApp, type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 import type { Answer } from "../support/world";
@@ -87,6 +89,23 @@ test("the reason for a 5xx stands in the log with its request's id, without a wo
   const reason = "The LLM gateway refused this service's key";
   const requestId = failed.headers.get("x-request-id");
   expect(others).toEqual([{ level: "warn", event: "http.failed", requestId, code: "upstream", reason }]);
+});
+
+test("the local stack's console shows the id of a failed request, and the reason beside it", () => {
+  const shown: string[] = [];
+  const end = captureLogs(
+    (line) => shown.push(line),
+    () => Date.UTC(2026, 0, 5, 9),
+  );
+  log.warn("http.failed", { requestId: "r-1", code: "upstream", reason: "The gateway is down" });
+  for (const status of [200, 502])
+    log.info("http", { requestId: "r-1", method: "GET", path: "/mcp/market", status, ms: 3 });
+  end();
+  expect(shown).toEqual([
+    '09:00:00 warn http.failed requestId=r-1 code=upstream reason="The gateway is down"',
+    "09:00:00 http GET /mcp/market 200 3 ms",
+    "09:00:00 http GET /mcp/market 502 3 ms requestId=r-1",
+  ]);
 });
 
 test("work that a request began can be followed by the request's id", async ({ app }) => {

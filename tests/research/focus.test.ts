@@ -34,11 +34,17 @@ describe("a token", () => {
       expect(Object.keys(signals ?? {})).toEqual(["BTC"]);
       expect((await app.get(`/mcp/signals/history?${query}`)).status).toBe(200);
     }
-    for (const [query, status] of [
-      ["", 400],
-      ["?jobId=nonsense", 404],
-    ] as const)
-      expect([query, (await app.get(`/mcp/research/report${query}`)).status]).toEqual([query, status]);
+    for (const [query, status, words] of [
+      ["", 400, /^token or jobId is required: .* the id that its start returned$/],
+      [
+        "?jobId=nonsense",
+        404,
+        /^The shift nonsense has no research report: .* GET \/mcp\/research\/status lists/,
+      ],
+    ] as const) {
+      const { status: answered, body } = await app.get(`/mcp/research/report${query}`);
+      expect([query, answered, body.error]).toEqual([query, status, expect.stringMatching(words)]);
+    }
     expect(await foci(app)).toEqual(["BTC"]);
     expect((await app.rows("shifts")).map(({ token }) => token)).toEqual(WAYS.map(() => "BTC"));
   });
