@@ -1,4 +1,6 @@
+import { parseTolerantly } from "../../lib/text/json";
 import { withoutBetween, withoutCitationMarks } from "../../lib/text/markup";
+import { createFieldReader } from "./fields";
 
 /**
  * Cleans the text of a model: thoughts, tool calls, the tokens of its chat template and its citation marks are removed.
@@ -167,22 +169,20 @@ export function cleanText(raw: string): string {
 const SPOKEN = ["answer", "response", "reply", "content", "text", "message", "output", "final_answer"];
 
 /**
- * Prose without what a model puts around it: a fence of Markdown, or JSON. @param parse Reads JSON; throws for anything else.
+ * Prose without what a model puts around it: a fence of Markdown, or JSON.
  * @returns "" for the call of a tool in plain JSON.
  */
-export function unwrapProse(text: string, parse: (json: string) => unknown): string {
+export function unwrapProse(text: string): string {
   const [, label, fenced] = /^```([a-z]{0,9})[ \t]*\n((?:(?!```)[^])*)\n```$/i.exec(text) ?? [];
   const inner = (fenced ?? text).trim();
   if (!/^["{[]/.test(inner)) return /^(?:|md|markdown|te?xt|plain)$/i.test(label ?? "-") ? inner : text;
   try {
-    const value = parse(inner);
+    const value = parseTolerantly(inner);
     if (typeof value === "string") return value.trim();
-    const first: unknown = Array.isArray(value) ? value[0] : value;
-    const fields = new Map<string, unknown>(typeof first === "object" ? Object.entries(first ?? {}) : []);
-    const isCall =
-      typeof fields.get("name") === "string" && (fields.has("arguments") || fields.has("parameters"));
-    if (isCall) return "";
-    const spoken = SPOKEN.map((name) => fields.get(name)).find((one) => typeof one === "string");
+    const field = createFieldReader(Array.isArray(value) ? value[0] : value);
+    const given = field("arguments") ?? field("parameters");
+    if (typeof field("name") === "string" && given !== undefined) return "";
+    const spoken = SPOKEN.map(field).find((one) => typeof one === "string");
     return typeof spoken === "string" && !Array.isArray(value) ? spoken.trim() : text;
   } catch {
     return text;

@@ -1,11 +1,11 @@
 import { getSetting } from "../../lib/env";
 
-/** Prices of the providers' calls, from their public lists of August 2026, without discounts for cached prompts. */
-
 /**
- * USD per million tokens (which equals millionths of a USD per token), by the start of the model's name; the first match
- * counts.
+ * Costs of the providers' calls in millionths of a USD, by their public price lists of August 2026. Discounts for cached
+ * prompts are ignored.
  */
+
+/** USD per million tokens, which is millionths of a USD per token, by prefix of the model's name. The first match wins. */
 const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
   ["claude-haiku", 1, 5],
   ["claude-sonnet", 3, 15],
@@ -21,33 +21,33 @@ const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: nu
   ["qwen", 0.6, 3.6],
   ["kimi", 0.6, 3],
 ];
-/** A model that is not in the table counts as an expensive one. */
+/** The price of a model that is not in the table: a high one, so that the day's budget is not overspent. */
 const UNKNOWN_PRICE = { input: 5, output: 25 };
 
-/** A post that the sentiment model's search fetches: 5 USD per thousand. */
+/** The price of a post that the sentiment model's search fetches: 5 USD per thousand. */
 const POST_MICROS = 5_000;
-/** The estimate for a sentiment answer without usage: five posts, and 4,000 tokens each way. */
+/** The estimate for a sentiment answer that reports no usage: five posts, and 4,000 tokens each way. */
 export const USUAL_SENTIMENT_MICROS = 40_000;
-/** A prompt of the agent API, which publishes no price: estimated from its plan. */
+/** The estimate for a prompt of the agent API, which publishes no price, from its plan. */
 export const AGENT_PROMPT_MICROS = 50_000;
 
-/** Few texts have more than one token per three characters. */
+/** An upper estimate: few texts have more than one token per three characters. */
 const CHARS_PER_TOKEN = 3;
 
-/** Tokens of a call. */
+/** Token counts of a call. */
 export type Usage = { input: number; output: number };
 
-/** The most that a completion may cost: the longest allowed answer to a prompt of so many characters. */
+/** The maximum cost of a completion: of its prompt by its characters, and of the longest allowed answer. */
 export function maxCompletionCost(model: string, promptChars: number, maxTokens: number): number {
   return getTokensCost(model, { input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
 }
 
-/** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
+/** The cost of a sentiment answer: of its tokens and of the posts that its search fetched. */
 export function getSentimentCost(usage: Usage, posts: number): number {
   return getTokensCost(getSetting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
 }
 
-/** The cost of a call, in millionths of a USD. */
+/** The cost of a model's tokens, in millionths of a USD. */
 export function getTokensCost(model: string, usage: Usage): number {
   const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
   const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));

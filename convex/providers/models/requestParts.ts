@@ -1,6 +1,6 @@
 import { parseTolerantly } from "../../lib/text/json";
 import { cleanText } from "./cleaning";
-import { fieldReader } from "./fields";
+import { createFieldReader } from "./fields";
 
 /** Finds in a gateway's refusal the part of the request that it does not support, and what its model wrote all the same. */
 
@@ -43,8 +43,8 @@ export function extractRejectedAnswer(words: string): string | null {
   if (!/json_validate_failed|failed_generation|failed to (?:generate|validate) json/i.test(words))
     return null;
   try {
-    const body = fieldReader(parseTolerantly(words));
-    const written = fieldReader(body("error"))("failed_generation") ?? body("failed_generation");
+    const body = createFieldReader(parseTolerantly(words));
+    const written = createFieldReader(body("error"))("failed_generation") ?? body("failed_generation");
     return typeof written === "string" ? cleanText(written) : "";
   } catch {
     return "";

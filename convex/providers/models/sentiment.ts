@@ -17,7 +17,7 @@ import {
   type Exchange,
 } from "../call";
 import { cleanText } from "./cleaning";
-import { count, extractText, fieldReader, listAt, parseUsage } from "./fields";
+import { extractText, createFieldReader, getList, parseCount, parseUsage } from "./fields";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
@@ -88,10 +88,10 @@ export async function askSentiment(
   const text = cleanText(messages.map(({ content }) => extractText(content)).join(""));
   if (text === "") throw unusableAnswerError(UPSTREAM);
   const searched = output.some(({ type }) => type === "x_search_call" || type === "custom_tool_call");
-  const parts = messages.flatMap((message) => listAt(message, "content"));
-  const citations = cites([
-    ...listAt(answer, "citations"),
-    ...parts.flatMap((part) => listAt(part, "annotations")),
+  const parts = messages.flatMap((message) => getList(message, "content"));
+  const citations = listUrls([
+    ...getList(answer, "citations"),
+    ...parts.flatMap((part) => getList(part, "annotations")),
   ]);
   return { text, degraded: !searched && citations.length === 0, citations };
 }
@@ -100,15 +100,15 @@ export async function askSentiment(
 function getCallCost(result: Exchange): number {
   if (result.kind !== "answer") return USUAL_SENTIMENT_MICROS;
   if (!isSuccess(result)) return 0;
-  const usage = fieldReader(result.body)("usage");
+  const usage = createFieldReader(result.body)("usage");
   const tokens = parseUsage(usage);
   return tokens === null
     ? USUAL_SENTIMENT_MICROS
-    : getSentimentCost(tokens, count(fieldReader(usage)("num_sources_used")) ?? 0);
+    : getSentimentCost(tokens, parseCount(createFieldReader(usage)("num_sources_used")) ?? 0);
 }
 
 /** Addresses, as texts or in the `url` of an object. */
-function cites(given: readonly unknown[]): string[] {
-  const urls = given.flatMap((one) => z.url().safeParse(fieldReader(one)("url") ?? one).data ?? []);
+function listUrls(given: readonly unknown[]): string[] {
+  const urls = given.flatMap((one) => z.url().safeParse(createFieldReader(one)("url") ?? one).data ?? []);
   return [...new Set(urls)].slice(0, MAX_CITATIONS);
 }

@@ -4,43 +4,43 @@ import { describeSchema, parseAnswer, toWireSchema } from "../../figures/answers
 import { declinedError, type Completion, type Prompt, type PromptMessage } from "./client";
 import { askModel, UnusableAnswer } from "./gateway";
 
-/** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
+/** Structured answers of the gateway: sends the shape, checks the answer against it, and has it repaired once. */
 
 /** A question: a prompt, and the shape of its answer. */
 export type StructuredQuestion<Shape extends z.ZodType> = {
-  /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
+  /** The name of the schema on the wire: letters, digits, `_` and `-`, at most 64. Chooses the model (`choice`). */
   name: string;
-  /** The form of the answer is added to it. */
+  /** The system message, without the form of the answer, which is appended. */
   system: string;
   user: string;
-  /** The longest answer, in tokens; one that needs more gets twice the room, once. */
+  /** The limit of the answer in tokens; an answer that is cut off is requested once more with twice that. */
   maxTokens: number;
   shape: Shape;
-  /** Rules that a schema cannot express; returns what is wrong, or `null`. A broken rule costs the repair turn. */
+  /** Checks what a schema cannot express. Returns the problem, for the repair turn, or `null`. */
   demands?: (value: z.output<Shape>) => string | null;
-  /** The mechanical repair of what the repair turn did not fix; returns `null` if there is none. */
+  /** Repairs by code what the repair turn did not fix. Returns `null` if it cannot. */
   mend?: (value: z.output<Shape>) => z.output<Shape> | null;
 };
 
-/** `timeoutMs` is for one turn (the first answer, then the repair). */
+/** `timeoutMs` holds for each turn: the first answer, then the repair. */
 type CallOptions = Pick<Prompt, "timeoutMs" | "attempts" | "billTo" | "asksAgain">;
 
 type Structured<Value> = Completion & { value: Value; repaired: boolean };
 
-/** How many characters of an unusable answer are quoted. */
-const QUOTED = 20_000;
+/** The longest quotation of an unusable answer, in characters. */
+const MAX_QUOTED = 20_000;
 
 /**
- * Asks for a JSON value. The shape is sent twice: as a strict schema, and as a form in the prompt for gateways without
- * schemas; a gateway that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
- * strictly, and sent back once with everything that was wrong.
- * @returns The value, and `text`: the raw answer it was read from.
- * @throws AppError `upstream` if the gateway fails; `UnusableAnswer` if the second answer is no better.
+ * Requests a JSON value. The shape is sent twice: as a strict schema, and in the prompt for gateways without schemas
+ * (`gateway` leaves the schema out for a day after a refusal). The answer is parsed tolerantly, checked strictly, and
+ * returned to the model once with all its problems.
+ * @returns The value; `text`, the answer that holds it; and whether the repair turn was needed.
+ * @throws AppError `upstream` for a failure of the gateway; `UnusableAnswer` for a second answer that is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
   ctx: ActionCtx | null,
   question: StructuredQuestion<Shape>,
-  patience: CallOptions,
+  options: CallOptions,
 ): Promise<Structured<z.output<Shape>>> {
   const { name, maxTokens } = question;
   const schema = toWireSchema(question.shape);
@@ -49,16 +49,16 @@ export async function completeStructured<Shape extends z.ZodType>(
     { role: "system", content: `${question.system}\n\n${describeSchema(schema)}` },
     { role: "user", content: question.user },
   ];
-  const isWhole = (cut: Completion) => endsWhole(cut.text) && check(question, cut).problem === null;
-  const promptOptions = { ...patience, maxTokens, format, isWhole };
+  const isWhole = (cut: Completion) => endsWithValue(cut.text) && checkAnswer(question, cut).problem === null;
+  const promptOptions = { ...options, maxTokens, format, isWhole };
   const first = await askModel(ctx, { ...promptOptions, messages });
-  const checked = check(question, first);
+  const checked = checkAnswer(question, first);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
 
-  const repair = [...messages, ...repairTurn(first.text, checked.problem)];
+  const repair = [...messages, ...buildRepairTurn(first.text, checked.problem)];
   const second = await askModel(ctx, { ...promptOptions, messages: repair });
   const tokensUsed = first.tokensUsed + second.tokensUsed;
-  const rechecked = check(question, second);
+  const rechecked = checkAnswer(question, second);
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
   const parsed = rechecked.value ?? checked.value;
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
@@ -67,9 +67,9 @@ export async function completeStructured<Shape extends z.ZodType>(
   return { ...second, tokensUsed, value: mended, repaired: true };
 }
 
-/** The unusable answer and what is wrong with it. An empty answer is not quoted: gateways refuse empty turns. */
-function repairTurn(answer: string, problem: string): PromptMessage[] {
-  const quoted = answer.slice(0, QUOTED).replace(/\p{Surrogate}/gu, "");
+/** The turn that quotes an unusable answer and names its problems; without an empty one, which gateways refuse. */
+function buildRepairTurn(answer: string, problem: string): PromptMessage[] {
+  const quoted = answer.slice(0, MAX_QUOTED).replace(/\p{Surrogate}/gu, "");
   const content = `That answer cannot be used: ${problem}. Send the whole corrected JSON object and nothing else.`;
   return [
     ...(quoted.trim() === "" ? [] : [{ role: "assistant" as const, content: quoted }]),
@@ -79,24 +79,24 @@ function repairTurn(answer: string, problem: string): PromptMessage[] {
 
 type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
-/** Whether no further value has begun behind the last one. */
-const endsWhole = (text: string): boolean =>
+/** Whether a text that was cut off ends behind a closed value: no other value begins after the last closing bracket. */
+const endsWithValue = (text: string): boolean =>
   text.lastIndexOf("{") < Math.max(text.lastIndexOf("}"), text.lastIndexOf("]"));
 
 /**
- * The value where a gateway puts answers, or else the one elsewhere that fits.
- * @returns `value` beside a `problem`: the shape was right and only the rules were not met.
+ * The value in the answer's text, or else the first in its other places that has the shape.
+ * @returns A `value` beside a `problem` has the shape and breaks a rule of the question.
  */
-function check<Shape extends z.ZodType>(
+function checkAnswer<Shape extends z.ZodType>(
   question: StructuredQuestion<Shape>,
   { text, also }: Pick<Completion, "text" | "also">,
 ): Checked<z.output<Shape>> {
-  const read = (one: string): Checked<z.output<Shape>> => {
+  const parse = (one: string): Checked<z.output<Shape>> => {
     const reading = parseAnswer(question.shape, one, `${question.system}\n${question.user}`);
     if ("problem" in reading) return reading;
     return { problem: question.demands?.(reading.value) ?? null, value: reading.value };
   };
-  const own = read(text);
+  const own = parse(text);
   if (own.value !== undefined) return own;
-  return also.map(read).find(({ value }) => value !== undefined) ?? own;
+  return also.map(parse).find(({ value }) => value !== undefined) ?? own;
 }

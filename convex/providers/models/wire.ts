@@ -1,7 +1,7 @@
 import { parseTolerantly } from "../../lib/text/json";
 import { isPage, parseRefusal } from "../rejections";
 import { cleanText, hasThoughts, removeThoughts, unwrapProse } from "./cleaning";
-import { extractText, fieldReader, listAt, parseUsage } from "./fields";
+import { extractText, createFieldReader, getList, parseUsage } from "./fields";
 
 /**
  * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
@@ -69,7 +69,7 @@ function readStream(text: string, isValue: boolean): ModelOutcome {
   for (const event of text.split(/(?:\r\n|\r|\n){2,}/)) {
     const lines = event.split(/\r\n|\r|\n/).map((line) => line.replace(/^data:\s*/, "").trim());
     const data = lines.filter((line) => line !== "" && !/^(?:event|id|retry)?:/.test(line));
-    if (/^event:\s*error\b/m.test(event)) return { kind: "failure", status: statusIn(data.join(" ")) };
+    if (/^event:\s*error\b/m.test(event)) return { kind: "failure", status: guessStatus(data.join(" ")) };
     try {
       chunks.push(...parseEvent(data));
     } catch {
@@ -102,18 +102,18 @@ function joinChunks(chunks: readonly unknown[], isValue: boolean): ModelOutcome 
     const [found] = findMessages(chunk);
     const failure = findFailure(chunk, found);
     if (failure !== null) return failure;
-    const field = fieldReader(chunk);
-    end = found?.end ?? endIn(field("delta")) ?? end;
+    const field = createFieldReader(chunk);
+    end = found?.end ?? getEndWord(field("delta")) ?? end;
     model = field("model") ?? model;
     usage = field("usage") ?? field("usageMetadata") ?? usage;
     if (found === undefined) continue;
     wasRead = true;
     const { message } = found;
-    joined.content += textIn(message);
-    joined.reasoning += thoughtsIn(message);
-    joined.refusal += wordsIn(fieldReader(message)("refusal"));
-    for (const call of listAt(message, "tool_calls")) {
-      const key = fieldReader(call)("index") ?? 0;
+    joined.content += getText(message);
+    joined.reasoning += getThoughts(message);
+    joined.refusal += joinWords(createFieldReader(message)("refusal"));
+    for (const call of getList(message, "tool_calls")) {
+      const key = createFieldReader(call)("index") ?? 0;
       calls.set(key, (calls.get(key) ?? "") + parseArguments(call));
     }
   }
@@ -156,8 +156,8 @@ function findMessages(value: unknown, outer: Omit<Found, "message"> = NO_CHOICE,
         ? [{ ...outer, message: { content: one } }]
         : findMessages(one, outer, depth + 1),
     );
-  const field = fieldReader(value);
-  const end = endIn(value);
+  const field = createFieldReader(value);
+  const end = getEndWord(value);
   const within = end === undefined ? outer : { end, choice: value };
   for (const name of HOLDERS) {
     const inner = field(name);
@@ -177,42 +177,42 @@ function findMessages(value: unknown, outer: Omit<Found, "message"> = NO_CHOICE,
 const NO_CHOICE = { end: undefined, choice: undefined };
 
 /** The word with which a maker says why an answer ended. */
-function endIn(value: unknown): unknown {
-  const field = fieldReader(value);
+function getEndWord(value: unknown): unknown {
+  const field = createFieldReader(value);
   const names = ["finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"];
   return names.map(field).find((one) => one !== undefined);
 }
 
-function textIn(message: unknown): string {
-  const field = fieldReader(message);
+function getText(message: unknown): string {
+  const field = createFieldReader(message);
   const text = extractText(field("content") ?? field("parts"));
   if (text !== "") return text;
   return (
     TEXTS.map(field).find((one) => typeof one === "string") ??
-    wordsIn(fieldReader(field("audio"))("transcript"))
+    joinWords(createFieldReader(field("audio"))("transcript"))
   );
 }
 
 function readCompletion(body: unknown, isValue: boolean): ModelOutcome {
   const all = findMessages(body);
-  const found = all.find(({ message }) => textIn(message).trim() !== "") ?? all[0];
+  const found = all.find(({ message }) => getText(message).trim() !== "") ?? all[0];
   const failure = findFailure(body, found);
   if (failure !== null) return failure;
-  const field = fieldReader(body);
+  const field = createFieldReader(body);
   if (found === undefined)
-    return fieldReader(field("promptFeedback"))("blockReason") === undefined
+    return createFieldReader(field("promptFeedback"))("blockReason") === undefined
       ? { kind: "unreadable" }
       : { kind: "declined" };
   const { message, end: reason, choice } = found;
-  const raw = textIn(message);
+  const raw = getText(message);
   const cleaned = cleanText(raw);
-  const text = isValue ? cleaned : unwrapProse(cleaned, parseTolerantly);
-  const calls = callsIn(message).filter((written) => written.trim() !== "");
-  const isCalled = isValue && calls.length > 0 && /^(?:tool|function)/.test(bare(reason));
-  const end = isCalled ? "whole" : classifyEnd(reason, fieldReader(choice)("native_finish_reason"));
+  const text = isValue ? cleaned : unwrapProse(cleaned);
+  const calls = listCalls(message).filter((written) => written.trim() !== "");
+  const isCalled = isValue && calls.length > 0 && /^(?:tool|function)/.test(toBareWord(reason));
+  const end = isCalled ? "whole" : classifyEnd(reason, createFieldReader(choice)("native_finish_reason"));
   if (end === "broken") return findFailure(choice, found) ?? { kind: "broken" };
   if (end === "declined") return { kind: "declined" };
-  const thoughts = thoughtsIn(message);
+  const thoughts = getThoughts(message);
   const isThoughtOnly =
     cleaned === "" && calls.length === 0 && !isValue && isStop(reason) && !hasThoughts(thoughts);
   const model = field("model");
@@ -223,11 +223,11 @@ function readCompletion(body: unknown, isValue: boolean): ModelOutcome {
     model: typeof model === "string" && model.trim() !== "" ? model.toWellFormed().trim() : null,
     usage: parseUsage(field("usage") ?? field("usageMetadata")),
     isCut: end === "cut" && !isPadded(raw),
-    isRefused: text === "" && wordsIn(fieldReader(message)("refusal")).trim() !== "",
+    isRefused: text === "" && joinWords(createFieldReader(message)("refusal")).trim() !== "",
   };
 }
 
-const isStop = (reason: unknown): boolean => /^(?:stop|endturn|eos|completed?)/.test(bare(reason));
+const isStop = (reason: unknown): boolean => /^(?:stop|endturn|eos|completed?)/.test(toBareWord(reason));
 
 /** So many blanks at the end are no answer that goes on. */
 const PADDING = 24;
@@ -239,36 +239,38 @@ function isPadded(raw: string): boolean {
 }
 
 /** The words in a value that holds them somewhere. */
-function wordsIn(value: unknown): string {
+function joinWords(value: unknown): string {
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(wordsIn).join("");
-  const part = fieldReader(value);
+  if (Array.isArray(value)) return value.map(joinWords).join("");
+  const part = createFieldReader(value);
   const names = ["text", "thinking", "summary", "refusal", "content"];
-  return value == null ? "" : wordsIn(names.map(part).find((one) => one !== undefined));
+  return value == null ? "" : joinWords(names.map(part).find((one) => one !== undefined));
 }
 
 /** What a model thought, where a gateway sends it apart. */
-function thoughtsIn(message: unknown): string {
+function getThoughts(message: unknown): string {
   const names = ["reasoning_content", "reasoning", "reasoning_text", "thinking", "thoughts"];
-  const apart = names.map((name) => wordsIn(fieldReader(message)(name))).find((words) => words !== "");
+  const apart = names
+    .map((name) => joinWords(createFieldReader(message)(name)))
+    .find((words) => words !== "");
   if (apart !== undefined) return apart;
-  const parts = partsIn(message).filter((part) =>
-    /^(?:thinking|reasoning)/.test(String(fieldReader(part)("type"))),
+  const parts = listParts(message).filter((part) =>
+    /^(?:thinking|reasoning)/.test(String(createFieldReader(part)("type"))),
   );
-  return wordsIn([...listAt(message, "reasoning_details"), ...parts]);
+  return joinWords([...getList(message, "reasoning_details"), ...parts]);
 }
 
 /** The parts of a content in the form of any maker. */
-function partsIn(message: unknown): unknown[] {
-  const own = [...listAt(message, "content"), ...listAt(message, "parts")];
-  return own.length > 0 ? own : listAt(fieldReader(message)("content"), "parts");
+function listParts(message: unknown): unknown[] {
+  const own = [...getList(message, "content"), ...getList(message, "parts")];
+  return own.length > 0 ? own : getList(createFieldReader(message)("content"), "parts");
 }
 
 /** Values that a model would hand to tools, or that its gateway has read already. */
-function callsIn(message: unknown): string[] {
-  const field = fieldReader(message);
-  const parts = partsIn(message).map((part) => {
-    const inner = fieldReader(part);
+function listCalls(message: unknown): string[] {
+  const field = createFieldReader(message);
+  const parts = listParts(message).map((part) => {
+    const inner = createFieldReader(part);
     return /^(?:tool|function)/.test(String(inner("type")))
       ? part
       : (inner("functionCall") ?? inner("toolUse"));
@@ -279,7 +281,7 @@ function callsIn(message: unknown): string[] {
 }
 
 function parseArguments(call: unknown): string {
-  const inner = fieldReader(fieldReader(call)("function") ?? call);
+  const inner = createFieldReader(createFieldReader(call)("function") ?? call);
   const given = inner("arguments") ?? inner("input") ?? inner("args");
   if (typeof given === "string") return given;
   return typeof given === "object" ? JSON.stringify(given) : "";
@@ -287,14 +289,14 @@ function parseArguments(call: unknown): string {
 
 /** A failure that came as a success: `error` where the answer should be, or a message in its place. */
 function findFailure(body: unknown, found?: Found): ModelOutcome | null {
-  const field = fieldReader(body);
+  const field = createFieldReader(body);
   const instead = found === undefined ? ["detail", "message", "msg", "base_resp"].map(field) : [];
-  const error = [field("error"), listAt(body, "errors")[0], ...instead].find(
+  const error = [field("error"), getList(body, "errors")[0], ...instead].find(
     (one) => one !== undefined && one !== false && one !== "",
   );
   if (error === undefined) return null;
-  if (found !== undefined && textIn(found.message).trim() !== "" && found.end !== "error") return null;
-  const inside = fieldReader(error);
+  if (found !== undefined && getText(found.message).trim() !== "" && found.end !== "error") return null;
+  const inside = createFieldReader(error);
   const names = ["code", "status", "type", "status_code"];
   const codes = [...names.map(inside), field("status"), field("code")]
     .map(Number)
@@ -302,13 +304,13 @@ function findFailure(body: unknown, found?: Found): ModelOutcome | null {
   const text = typeof error === "string" ? error : JSON.stringify(error);
   const about = parseRefusal(codes[0] ?? 400, text);
   if (about === "filter") return { kind: "declined" };
-  return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? statusIn(text) };
+  return { kind: "failure", status: STATUSES[about ?? ""] ?? codes[0] ?? guessStatus(text) };
 }
 
 const STATUSES: Readonly<Record<string, number>> = { account: 402, length: 413 };
 
 /** A failure without a number is the gateway's own. */
-function statusIn(words: string): number {
+function guessStatus(words: string): number {
   if (/rate.?limit|too many requests|RESOURCE_EXHAUSTED/i.test(words)) return 429;
   if (/insufficient|quota|credit|billing/i.test(words)) return 402;
   if (/unauthori|invalid.{0,10}key|authentication/i.test(words)) return 401;
@@ -321,8 +323,8 @@ const WHOLE =
 
 /** What the word for an answer's end means; an unknown word is no good end. */
 function classifyEnd(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
-  const word = bare(reason);
-  const nativeWord = bare(native);
+  const word = toBareWord(reason);
+  const nativeWord = toBareWord(native);
   // A gateway may call everything `stop`, and keep the model's own word beside it.
   if (isLimit(word) || isLimit(nativeWord)) return "cut";
   if (/filter|safety|refus|recitation|blocklist|prohibited|spii|blocked|moderation|sensitive/.test(word))
@@ -330,7 +332,7 @@ function classifyEnd(reason: unknown, native: unknown): "whole" | "cut" | "decli
   return WHOLE.test(word) ? "whole" : "broken";
 }
 
-function bare(word: unknown): string {
+function toBareWord(word: unknown): string {
   if (typeof word !== "string") return "";
   const letters = word.toLowerCase().replace(/[^a-z]/g, "");
   return /^(?:null|none)$/.test(letters) ? "" : letters.replace(/^finishreason/, "");
