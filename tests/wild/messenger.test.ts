@@ -254,7 +254,7 @@ describe("how people write symbols and amounts (W66: valora #3074)", () => {
     ["/swap 1,500 USDC to ETH", "I cannot tell what 1,500 is: write 1.500 or 1500."],
   ] as const)("%s is told how to write it", async ([text, answer], { app }) => {
     await linkedUser(app, "alice");
-    expect(await say(app, text)).toEqual([answer]);
+    expect(await say(app, text)).toEqual([expect.stringContaining(answer)]);
   });
 });
 
