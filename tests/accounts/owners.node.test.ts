@@ -85,7 +85,7 @@ test("a messenger account in the place of a linked one approves nothing for two 
   await replaceLink(app, browser);
   expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(403);
   await say(app, "/swap 25 USDC to ETH", 666);
-  expect(await newest(app, 666)).toContain("or not for two hours yet");
+  expect(await newest(app, 666)).toContain("a newly linked chat waits two hours");
   await twoHoursPass(app);
   expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(202);
   await say(app, "/freeze");

@@ -194,7 +194,10 @@ export const proposeOrder = defineMutation(
     if ((await findEarlierOrder(ctx, order)) !== null) return;
     const account = await findApprovingLink(ctx, given.userId, Date.now());
     if (account?.messengerId !== messengerId)
-      throw new AppError("forbidden", "This account orders nothing for that user, or not for two hours yet");
+      throw new AppError(
+        "forbidden",
+        "This chat may not order for that user: link it in private first, and a newly linked chat waits two hours",
+      );
     await askInChat(ctx, { ...order, account });
   },
 );
