@@ -86,10 +86,8 @@ export async function buildMePage(ctx: ActionCtx, { overview, form }: Opened): P
 
 const toTerm = ({ term, value, note }: Overview["limits"][number]): Term => [term, value, note];
 
-type Wallet = Overview["wallets"][number];
-
 /** A wallet's holdings; `null` while the chain does not answer, because the page has to open all the same. */
-async function readHoldings(ctx: ActionCtx, wallet: Wallet) {
+async function readHoldings(ctx: ActionCtx, wallet: Overview["wallets"][number]) {
   const portfolio = await getPortfolio(ctx, wallet.address).catch((error: unknown) => {
     if (getErrorData(error)?.code === "upstream") return null;
     throw error;
