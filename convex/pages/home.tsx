@@ -97,7 +97,7 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
                 <Movements alerts={alerts} now={now} />
               </div>
               <p>
-                <a href="/whales">All of the last week</a>
+                <a href="/whales">All whales</a>
               </p>
             </>
           )}

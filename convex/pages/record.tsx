@@ -60,7 +60,7 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
                 <CurvesChart curves={curves} />
                 <figcaption>
                   Solid: <strong>{formatCount(stats.trades, "trade")} after costs</strong>, added up: the same
-                  stake on each, gains not reinvested. Dashed: bought at the first signal and held. Days in
+                  stake on each, gains not reinvested. Dashed: bought at the first signal and held. Times in
                   UTC.
                 </figcaption>
               </figure>

@@ -114,7 +114,7 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; padding: 0.6rem 0.4rem 1.6rem; overflow: visible; font: 400 12px var(--sans); font-variant-numeric: tabular-nums; }
 .chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 6.9rem; } .chart.valued.labelled { padding-right: 4.3rem; }
-.chart.levels { padding-left: 0.6rem; padding-right: 6.9rem; } .levels .value { display: none; }
+.chart.valued.levels { padding-left: 0.6rem; padding-right: 6.9rem; } .levels .value { display: none; }
 .chart.spark { height: 6rem; padding: 0.5rem 0.4rem 1.6rem; margin: 0.5rem 0; }
 ${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
@@ -126,7 +126,7 @@ footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25
   .top .wide { gap: 0 1.2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; } nav { order: 0; flex-basis: auto; }
   nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
   main { padding-top: 3rem; }
-  .chart { height: 18rem; } .chart.levels { padding-left: 4rem; } .levels .value { display: inline; }
+  .chart { height: 18rem; } .chart.valued.levels { padding-left: 4rem; } .levels .value { display: inline; }
 }
 @media print { nav, form { display: none; } .card { break-inside: avoid; } }
 `;
