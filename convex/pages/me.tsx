@@ -8,17 +8,7 @@ import { toIso } from "../lib/time";
 import { getPortfolio } from "../wallets/holdings";
 import { EXPLORER } from "../wallets/model";
 import { buildNoticePage, type Page } from "./layout";
-import {
-  CardSection,
-  Facts,
-  formatMoney,
-  formatOrNone,
-  Moment,
-  OpenBot,
-  Out,
-  Table,
-  type Term,
-} from "./parts";
+import { CardSection, Facts, formatMoney, formatOrNone, Moment, Out, Table, type Term } from "./parts";
 
 /** The owner's page, read-only but for a freeze, and the pages around it. */
 
@@ -162,7 +152,8 @@ export function buildOpenPage(token: string): Page {
 
 /** The page without a session, whether there was one or not. */
 export function buildClosedPage(): Page {
-  const bot = getOptional("MESSENGER_BOT_NAME") === undefined ? "the bot" : <OpenBot>the bot</OpenBot>;
+  const name = getOptional("MESSENGER_BOT_NAME");
+  const bot = name === undefined ? "the bot" : <Out to={`https://t.me/${name}`}>@{name}</Out>;
   const more = (
     <p>
       Send <code>/me</code> to {bot} in a private chat, or ask for the link in the web application. It works
