@@ -90,7 +90,7 @@ function AiClients({ site, sha256 }: { site: string; sha256: string }) {
   const block = (entry: object) => JSON.stringify(entry, null, 2);
   return (
     <>
-      <p>Paste this address where your client takes a connector or a remote MCP server; it needs no login:</p>
+      <p>Paste this address where your client takes a connector or a remote MCP server. It needs no login.</p>
       <h4>claude.ai, ChatGPT</h4>
       <Code label="claude.ai, ChatGPT" text={url} />
       <h4>Claude Code</h4>

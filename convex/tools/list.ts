@@ -74,7 +74,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   get_market_data: {
     title: "Market snapshot",
     description:
-      "Live crypto market snapshot: Bitcoin, Ethereum and Solana, trending coins, and the top 20 by market cap. Prices and market caps are in USD, changes are percent over 24 hours. fetchedAt says how old the figures are; a figure whose source is model is a language model's.",
+      "Live market snapshot: Bitcoin, Ethereum and Solana, trending coins, and the top 20 by market cap. Prices and market caps are in USD, changes are percent over 24 hours. fetchedAt says how old the figures are; a figure whose source is model is a language model's.",
     ...of("GET", "/mcp/market"),
   },
   get_token_data: {
@@ -174,7 +174,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   set_telegram: {
     title: "Set up the messenger bot",
     description:
-      "Sets where the user's reports and alerts go: their own bot (messengerBotToken), their chat (messengerChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again. Where the userId has an owner it is refused, and the refusal says how the owner does it.",
+      "Sets where the user's reports and alerts go: their own bot (messengerBotToken), their chat (messengerChatId), or both; what is left out stays, an empty text clears. The token is sealed and never shown. With an owned userId it is refused, and the refusal says how its owner does it.",
     ...of("POST", "/user/messenger", { reads: false, destructive: true, open: false, repeats: "keyed" }),
   },
   set_alert: {

@@ -15,7 +15,7 @@ describe("bad input", () => {
     ["POST", START, `{"userId":"a","token":"${"long ".repeat(13)}"}`, "token must be at most 60 characters"],
     ["POST", START, '{"userId":"a","token":7.5}', "token must be a string"],
     ["POST", START, '{"userId":"a","messengerChatId":"me"}', "messengerChatId must be a numeric chat id"],
-    ["POST", "/mcp/defi/send", "{}", "userId, toAddress, token, amount are required"],
+    ["POST", "/mcp/defi/send", "{}", "userId, toAddress, token are required"],
     ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
     [
       "POST",

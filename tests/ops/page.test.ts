@@ -64,7 +64,7 @@ test("/llms.txt tells a model every endpoint, /robots.txt keeps crawlers from wh
   expect(text).toContain("https://some.convex.site/openapi.json");
   expect(Buffer.byteLength(text)).toBeLessThan(16_000);
   const robots = await app.get("/robots.txt");
-  expect(robots.text).toMatch(/^User-agent: \*\n[^]*Disallow: \/mcp\/\n[^]*Allow: \/\n$/);
+  expect(robots.text).toMatch(/^User-agent: \*\n[^]*Disallow: \/mcp\/\n[^]*Allow: \/\nSitemap: \S+\n$/);
   // Whether the longest rule counts or the first one.
   for (const path of ["market", "prices", "signals/", "whale-alerts", "research/report"])
     expect(robots.text.indexOf(`Allow: /mcp/${path}\n`)).toBeGreaterThan(0);

@@ -1,18 +1,24 @@
 import { encodeFunctionData, keccak256, numberToHex, stringToHex, type Address } from "viem";
-import { describe, expect } from "vitest";
+import { privateKeyToAddress } from "viem/accounts";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { getServiceAddress } from "../../convex/wallets/custody/signatures";
 import { usdcAbi } from "../../scripts/chain/abis";
 import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
 import { chain, ETHER, etherOf, hex, usdcOf, useChain } from "../support/chain/chain";
+import { answering } from "../support/chain/rpc";
 import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { dieAt, type Moment } from "../support/crashes";
+import { spoiled } from "../support/outside";
 import { until } from "../support/waits";
+import { RUNS, timePassing, useTime } from "../invariants/harness";
 import { cards, newest, owner, say, tap, test } from "../support/owners";
 
 /** Ether for USDC: a wallet with 20 USDC and nothing else ends with a swap and a send; nothing is lost on either side. */
 
 useChain();
+useTime();
 const KEY = `0x${"5".repeat(64)}`;
 test.override({ settings: { env: { X402_RELAYER_PRIVATE_KEY: KEY, CONFIRMATIONS: "1" } } });
 
@@ -100,6 +106,11 @@ test("in the chat the refusal has a button, and after Done the waiting order is 
 });
 
 describe("when the exchange does not come about", () => {
+  /** The node has not seen any transaction. */
+  const unseen = () =>
+    answering(({ method }) =>
+      /^eth_getTransaction(?:Receipt|ByHash)$/.test(method) ? { result: null } : null,
+    );
   /** A gas order whose authorization is stored, while the relayer's half is not mined. */
   async function authorized(app: WalletApp) {
     const wallet = await app.fundedWallet("alice", DOLLARS);
@@ -111,12 +122,18 @@ describe("when the exchange does not come about", () => {
     if (row?.exchange === undefined || row.request.kind !== "gas") throw new Error(JSON.stringify(body));
     return { wallet, row, exchange: row.exchange, ether: BigInt(row.request.ether) };
   }
+  async function gasOrder(app: WalletApp, n = 0) {
+    const row = (await app.rows("orders")).filter(({ request }) => request.kind === "gas")[n];
+    if (row === undefined) throw new Error("There is no such order");
+    return row;
+  }
   const check = async (app: WalletApp, orderId: string) => {
     await app.t.action(internal.wallets.actions.checkSigned, { orderId: orderId as never });
     return (await app.rows("orders")).find(({ _id }) => _id === orderId);
   };
 
   test("a stranger's use of the authorization is answered with the ether alone, once", async ({ app }) => {
+    const pass = timePassing(app);
     const { wallet, row, exchange, ether } = await authorized(app);
     // What the relayer has signed, but nobody mines, shows the authorization to everybody.
     const service = (await app.rows("orders")).find(({ _id }) => _id === exchange.serviceId);
@@ -132,10 +149,14 @@ describe("when the exchange does not come about", () => {
     chain.miner.resume();
     await chain.miner.mine();
     expect(await sums(wallet)).toEqual([18_000_000n, 0n]);
-    for (let look = 0; look < 8; look++) {
+    for (let look = 0; look < 4; look++) {
       await check(app, row._id);
       await chain.miner.mine();
     }
+    // A node that shows no receipt of it, for minutes, has the ether given once all the same.
+    const end = unseen();
+    await pass(8);
+    end();
     expect(await sums(wallet)).toEqual([18_000_000n, ether]);
     const ended = await check(app, row._id);
     expect([ended?.state, (await usdcOf(relayer)) - kept]).toEqual(["confirmed", 2_000_000n]);
@@ -166,16 +187,50 @@ describe("when the exchange does not come about", () => {
     expect(await etherOf(wallet)).toBe(ether);
   });
 
-  test("an authorization that ends unused moves nothing", async ({ app }) => {
-    const { wallet, row, exchange } = await authorized(app);
-    await chain.rpc("anvil_dropAllTransactions", []);
-    await app.t.run(async ({ db }) => {
-      await db.patch("orders", exchange.serviceId, { state: "failed", tries: [], endedAt: Date.now() });
-      await db.patch("orders", row._id, { exchange: { ...exchange, validBefore: 1 } });
-    });
+  /** The relayer's call would fail, says the node. */
+  const refusingEstimates = () =>
+    answering(({ method }) =>
+      method === "eth_estimateGas" ? { error: { code: 3, message: "execution reverted" } } : null,
+    );
+
+  test("an authorization that ends unused moves nothing, is told once, and blocks the wallet no longer", async ({
+    app,
+  }) => {
+    const wallet = await app.fundedWallet("alice", DOLLARS);
+    await setUp();
+    const pass = timePassing(app);
+    deadlines.receipt = 100;
+    const stop = refusingEstimates();
+    const { status } = await buy(app, { usdc: "2000000" });
+    const row = await gasOrder(app);
+    // The node's time alone does not end it.
+    const lie = spoiled(/./, (text) =>
+      text.replaceAll(/"timestamp":"0x[0-9a-f]+"/g, '"timestamp":"0xfffffffff"'),
+    );
+    await check(app, row._id);
+    lie();
+    await pass(8);
+    expect([status, (await check(app, row._id))?.state]).toEqual([202, "signed"]);
+    await pass(4);
     const ended = await check(app, row._id);
     expect([ended?.state, ended?.error]).toEqual(["failed", expect.stringContaining("nothing was moved")]);
     expect(await sums(wallet)).toEqual([20_000_000n, 0n]);
+    // Late steps of another look change nothing.
+    for (const step of [
+      { kind: "expired" },
+      { kind: "again" },
+      { kind: "sent", txHash: "0x1" },
+      { kind: "done", txHash: "0x1" },
+    ] as const)
+      await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: row._id, step });
+    expect((await gasOrder(app)).endedAt).toBe(ended?.endedAt);
+    stop();
+    expect((await buy(app, { usdc: "2000000" })).body.status).toBe("confirmed");
+    const done = await gasOrder(app, 1);
+    for (const step of [{ kind: "expired" }, { kind: "sent", txHash: "0x1" }] as const)
+      await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: done._id, step });
+    const after = await gasOrder(app, 1);
+    expect([after.state, after.endedAt, after.txHash]).toEqual(["confirmed", done.endedAt, done.txHash]);
   });
 
   test("without USDC, relayer or its ether it is refused, and nothing is signed", async ({ app }) => {
@@ -190,4 +245,71 @@ describe("when the exchange does not come about", () => {
     expect(reasons).toContain("the relayer has hardly any ETH: send it some");
     expect(await app.rows("orders")).toEqual([]);
   });
+
+  test("two orders of the same USDC make one exchange, and the wallet is free at once", async ({ app }) => {
+    const wallet = await app.fundedWallet("alice", { USDC: 2_000_000n, ETH: 0n });
+    await setUp();
+    deadlines.receipt = 1_000;
+    const both = await Promise.all([1, 2].map(() => buy(app, { usdc: "2000000" })));
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
+    expect((await app.rows("orders")).filter(({ state }) => state === "signed")).toEqual([]);
+    expect([await usdcOf(wallet), (await usdcOf(relayer)) - kept]).toEqual([0n, 2_000_000n]);
+  });
+
+  test("a process that dies at any of its calls leaves one exchange, or none that has moved anything", async ({
+    app,
+  }) => {
+    await setUp();
+    const pass = timePassing(app);
+    let died = 0;
+    for (let n = 2; ; n += RUNS > 2 ? 1 : 9) {
+      const moment: Moment = n % 2 === 0 ? "before" : "after";
+      const userId = `owner-${crypto.randomUUID()}`;
+      const wallet = await app.fundedWallet(userId, DOLLARS, `198.51.100.${n}`);
+      const before = await usdcOf(relayer);
+      const order = () => buy(app, { userId, usdc: "2000000", idempotencyKey: "g" });
+      const death = dieAt(n, moment);
+      const isReached = await Promise.race([death.dead, order().then(() => false)]);
+      death.revive();
+      if (!isReached) break;
+      died++;
+      await pass(3);
+      const again = await order();
+      const context = `${moment} ${n}: ${again.status} ${JSON.stringify(again.body)}`;
+      expect([context, again.body.status]).toEqual([context, "confirmed"]);
+      const given = [18_000_000n, BigInt(String(again.body.gotEth))];
+      expect([context, ...(await sums(wallet))]).toEqual([context, ...given]);
+      expect([context, (await usdcOf(relayer)) - before]).toEqual([context, 2_000_000n]);
+    }
+    expect(died).toBeGreaterThan(2);
+  });
+});
+
+test("without a relayer of its own it is refused by name, and no refusal offers it", async ({ app }) => {
+  const address = await app.fundedWallet("alice", DOLLARS);
+  await setUp();
+  const basic = await app.post("/mcp/wallet/create", { userId: "alice" });
+  await chain.fund(hex.parse(basic.body.address), DOLLARS);
+  // What is bought goes to the custody wallet: it is no way for the basic one.
+  const order = { userId: "alice", token: "USDC", toAddress: freshAddress(), size: "3", from: "basic" };
+  const refused = await app.post("/mcp/defi/send", order);
+  expect([refused.status, refused.body.error]).toEqual([400, expect.not.stringContaining("/mcp/defi/gas")]);
+  for (const env of [
+    { PLATFORM_WALLET_ADDRESS: privateKeyToAddress(hex.parse(KEY)) },
+    { X402_RELAYER_PRIVATE_KEY: undefined },
+  ]) {
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    const bought = await buy(app);
+    expect([bought.status, bought.body.error]).toEqual([
+      500,
+      expect.stringContaining("X402_RELAYER_PRIVATE_KEY"),
+    ]);
+    const { status, body } = await app.post("/mcp/defi/swap", swap);
+    expect([status, body.error]).toEqual([400, expect.stringMatching(`send it to ${address} on Base$`)]);
+  }
+  expect(await app.rows("orders")).toMatchObject([
+    { state: "failed" },
+    { state: "failed" },
+    { state: "failed" },
+  ]);
 });

@@ -178,7 +178,7 @@ describe("a facilitator", () => {
     const { status, body } = await sells();
     expect([status, body.error, asked]).toEqual([
       502,
-      "The payment facilitator executes no payments on Base (eip155:8453)",
+      "The payment facilitator executes no payments on Base (eip155:8453). Nothing more is charged: send the same proof again",
       [],
     ]);
   });

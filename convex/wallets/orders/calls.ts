@@ -170,7 +170,7 @@ export async function requireHeld(
       ? `Insufficient ${token}: ${format(needed)} needed`
       : `Insufficient ETH for the network fee, at most ${formatFee(roundUp(fee), BigInt(payer.etherPrice))}: ${format(most)} needed in all`;
   const hint = await describeOtherWallet(ctx, payer, token, needed).catch(() => "");
-  const gasUsdc = fee === undefined ? null : await findGasOffer(payer, missing).catch(() => null);
+  const gasUsdc = fee === undefined ? null : await findGasOffer(ctx, payer, missing).catch(() => null);
   const way = gasUsdc === null ? hint : `${GAS_WAY}${hint}`;
   const message = `${what}, the wallet holds ${format(held)}, ${format(missing)} is missing: send it to ${payer.address} on Base${way}`;
   throw new NotKnownYet("invalid_request", message, gasUsdc === null ? {} : { body: { gasUsdc } });

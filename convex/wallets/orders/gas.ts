@@ -3,10 +3,9 @@ import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { getSetting } from "../../lib/env";
-import { AppError } from "../../lib/errors";
-import { SECOND } from "../../lib/time";
+import { HOUR, SECOND } from "../../lib/time";
 import { readHead } from "../../providers/chain/blocks";
-import { readTransaction } from "../../providers/chain/transactions";
+import { getTransactionStatus, readTransaction } from "../../providers/chain/transactions";
 import {
   buildAuthorizationCall,
   buildAuthorizationData,
@@ -17,7 +16,7 @@ import {
 import { requireStoredAddress } from "../model";
 import type { GasRequest } from "../tables";
 import { MULTICALL3 } from "../tokens";
-import { MOST_USDC, requireFairGas, requireRelayer } from "./gasTerms";
+import { requireExchangeable, requireRelayer } from "./gasTerms";
 import type { ExchangeStep } from "./gasSteps";
 import { isEnded, type Order } from "./model";
 
@@ -30,6 +29,8 @@ import { isEnded, type Order } from "./model";
 const VALID_SECONDS = 600;
 /** Seconds of the chain after its end before an unused authorization counts as dead. */
 const SETTLED_SECONDS = 20;
+/** Age of a failed payment whose nonce is used, as the node says without a receipt, before another one is made. */
+const UNSEEN_FOR_MS = HOUR;
 
 const multicallAbi = parseAbi([
   "struct Call3Value { address target; bool allowFailure; uint256 value; bytes callData; }",
@@ -53,9 +54,8 @@ export async function authorizeExchange(
   sign: (data: TypedData) => Promise<Hex>,
 ): Promise<void> {
   const { amount, ether } = request;
-  if (BigInt(amount) > MOST_USDC) throw new AppError("internal", "The amount is beyond what gas may cost");
   const relayer = requireRelayer();
-  await requireFairGas(request);
+  await requireExchangeable(ctx, relayer, row.address, request);
   const validBefore = Math.floor(Date.now() / SECOND) + VALID_SECONDS;
   const terms = {
     from: row.address,
@@ -96,27 +96,44 @@ export async function checkExchange(
   const { serviceId, fallbackId, validBefore } = exchange;
   const advance = (step: ExchangeStep): Promise<Order> =>
     ctx.runMutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId, step });
-  const service = await progress(ctx, fallbackId ?? serviceId);
-  const { txHash } = service;
-  if (service.state === "confirmed" && txHash !== undefined) return advance({ kind: "done", txHash });
-  if (state === "failed") return advance({ kind: "left" });
-  if (!isEnded(service)) return txHash === undefined ? row : advance({ kind: "sent", txHash });
-  // A failed payment of the ether alone is made again, once no block can bring it back.
-  if (fallbackId !== undefined) return advance({ kind: "fallback" });
+  const half = await progress(ctx, fallbackId ?? serviceId);
+  const { txHash } = half;
+  if (half.state === "confirmed" && txHash !== undefined) return advance({ kind: "done", txHash });
+  if (state !== "failed" && !isEnded(half))
+    return txHash === undefined ? row : advance({ kind: "sent", txHash });
+  const payAlone = () => advance({ kind: "fallback", halfId: half._id, relayer: requireRelayer() });
+  if (fallbackId !== undefined) return (await isDead(half)) ? payAlone() : row;
   const authorization = { from: address, nonce: deriveNonce(row) };
   const { used, at } = await readAuthorization(authorization);
   if (!used) {
-    // Read at one block, whose time is past the end: it can never be used any more.
-    if (at >= BigInt(validBefore + SETTLED_SECONDS)) return advance({ kind: "expired" });
-    return service.tries.length === 0 && at < BigInt(validBefore) ? advance({ kind: "again" }) : row;
+    // Looked at once more after its end.
+    if (state === "failed") return advance({ kind: "left" });
+    // Read at one block, whose time is past the end, as is this service's: it can never be used any more.
+    const now = BigInt(Math.floor(Date.now() / SECOND));
+    const isOver = (at < now ? at : now) >= BigInt(validBefore + SETTLED_SECONDS);
+    if (isOver) return advance({ kind: "expired" });
+    return half.tries.length === 0 && at < BigInt(validBefore) ? advance({ kind: "again" }) : row;
   }
   const usedBy = await findAuthorizationUse(authorization, row._creationTime);
+  const seen = usedBy === null ? null : await readTransaction(usedBy);
   // The relayer's own transaction: a further look at its order finds it mined.
-  if (usedBy === null || service.tries.some(({ hash }) => hash === usedBy)) return row;
-  const [seen, head] = await Promise.all([readTransaction(usedBy), readHead()]);
-  const isFinal =
-    seen.kind === "mined" &&
-    seen.succeeded &&
-    head.number - seen.block.number >= Number(getSetting("CONFIRMATIONS"));
-  return isFinal ? advance({ kind: "fallback" }) : row;
+  if (seen?.kind !== "mined" || half.tries.some(({ hash }) => hash === seen.hash)) return row;
+  const isTaken = seen.transfers.some((one) => one.authorization === authorization.nonce);
+  return isTaken && (await isFinal(seen.block.number)) ? payAlone() : row;
+}
+
+async function isFinal(block: number): Promise<boolean> {
+  const { number } = await readHead();
+  return number - block >= Number(getSetting("CONFIRMATIONS"));
+}
+
+/** Whether no block can bring back a failed payment of the ether alone: only then another one may be made. */
+async function isDead({ address, nonce, tries, endedAt = Date.now() }: Order): Promise<boolean> {
+  if (nonce === undefined) return true;
+  const hashes = tries.filter((one) => one.nonce === nonce).map(({ hash }) => hash);
+  const status = await getTransactionStatus(requireStoredAddress(address), nonce, hashes);
+  if (status.kind === "used") return Date.now() - endedAt >= UNSEEN_FOR_MS;
+  if (status.kind !== "mined") return false;
+  const isEmpty = tries.find(({ hash }) => hash === status.hash)?.kind === "empty";
+  return (isEmpty || !status.succeeded) && isFinal(status.block.number);
 }

@@ -8,6 +8,7 @@ import { buildFailure, finalizeOrder } from "./ending";
 import {
   ensureServiceAccount,
   findBlockingOrder,
+  isEnded,
   openServiceOrder,
   reopenServiceOrder,
   requireOrder,
@@ -19,8 +20,6 @@ import {
 const EXPIRED = "The exchange could not be made in time: nothing was moved";
 /** When the end is looked at once more: a reorg may have removed the deciding block. */
 const LOOK_BACK_MS = MINUTE;
-/** Age of a failure that no block can turn any more. */
-const DEAD_AFTER_MS = 2 * MINUTE;
 
 /**
  * Stores a signed authorization together with the relayer's order that uses it: from then on it blocks the wallet.
@@ -58,8 +57,11 @@ const vExchangeStep = v.union(
   v.object({ kind: v.literal("expired") }),
   /** The relayer has signed nothing, and tries again. */
   v.object({ kind: v.literal("again") }),
-  /** Somebody else has used the authorization: the relayer has the USDC, and gives the ether alone. */
-  v.object({ kind: v.literal("fallback") }),
+  /**
+   * Somebody else has used the authorization: the relayer has the USDC, and gives the ether alone. `halfId`: its order
+   * that has failed for good.
+   */
+  v.object({ kind: v.literal("fallback"), halfId: v.id("orders"), relayer: v.string() }),
   /** It has ended as it has. */
   v.object({ kind: v.literal("left") }),
 );
@@ -73,47 +75,50 @@ export const advanceExchange = internalMutation({
     const row = await requireOrder(ctx, orderId);
     const { exchange, request, state, txHash } = row;
     if (exchange === undefined || request.kind !== "gas") return row;
-    if (step.kind === "left" || (step.kind === "done" && state === "confirmed" && txHash === step.txHash))
-      await ctx.db.patch("orders", orderId, { nextCheckAt: NEVER });
-    else if (step.kind === "done")
-      await finalizeOrder(
-        ctx,
-        row,
-        { state: "confirmed" },
-        { txHash: step.txHash, nextCheckAt: Date.now() + LOOK_BACK_MS },
-      );
-    else {
-      // A dropped block has taken the end back.
-      if (state === "confirmed")
-        await ctx.db.patch("orders", orderId, { state: "signed", endedAt: undefined });
-      await stepOn(ctx, row, exchange, request, step);
+    const half = await requireOrder(ctx, exchange.fallbackId ?? exchange.serviceId);
+    const isOver = isEnded(row);
+    // A dropped block has taken the end back, or a node has said that the authorization was not used.
+    const isRevived = half.state === "failed" && (state === "confirmed" || step.kind === "fallback");
+    if (step.kind === "left" || (step.kind === "done" && state === "confirmed" && txHash === step.txHash)) {
+      if (isOver) await ctx.db.patch("orders", orderId, { nextCheckAt: NEVER });
+    } else if (step.kind === "done") {
+      const further = { txHash: step.txHash, nextCheckAt: Date.now() + LOOK_BACK_MS };
+      if (half.state === "confirmed") await finalizeOrder(ctx, row, { state: "confirmed" }, further);
+    } else if (!isOver || isRevived) {
+      if (isOver)
+        await ctx.db.patch("orders", orderId, {
+          ...{ state: "signed", error: undefined, errorCode: undefined, endedAt: undefined },
+        });
+      await stepOn(ctx, row, { exchange, request, half }, step);
     }
     return requireOrder(ctx, orderId);
   },
 });
 
+/** @param about.half The relayer's newest order of the exchange. */
 async function stepOn(
   ctx: MutationCtx,
-  row: Order,
-  exchange: NonNullable<Order["exchange"]>,
-  request: GasRequest,
+  { _id, address, txHash }: Order,
+  about: { exchange: NonNullable<Order["exchange"]>; request: GasRequest; half: Order },
   step: Exclude<ExchangeStep, { kind: "done" | "left" }>,
 ): Promise<void> {
-  const { _id, address } = row;
+  const { exchange, request, half } = about;
   if (step.kind === "sent") {
-    if (row.txHash !== step.txHash) await ctx.db.patch("orders", _id, { txHash: step.txHash });
-  } else if (step.kind === "expired") {
+    if (txHash !== step.txHash) await ctx.db.patch("orders", _id, { txHash: step.txHash });
+  } else if (half.state !== "failed") return;
+  else if (step.kind === "expired") {
     const freed = { idempotencyKey: undefined, txHash: undefined, countedAt: undefined };
-    await finalizeOrder(ctx, row, buildFailure(EXPIRED), { ...freed, nextCheckAt: NEVER });
-  } else if (step.kind === "again")
-    await reopenServiceOrder(ctx, await requireOrder(ctx, exchange.serviceId));
-  else {
-    const service = await requireOrder(ctx, exchange.serviceId);
-    const last = exchange.fallbackId === undefined ? null : await requireOrder(ctx, exchange.fallbackId);
-    if (last !== null && (last.state !== "failed" || (await reopenServiceOrder(ctx, last)))) return;
-    if (last !== null && Date.now() - (last.endedAt ?? 0) < DEAD_AFTER_MS) return;
-    const gift = { kind: "refuel" as const, to: address, data: "0x", value: request.ether };
-    const fallbackId = await openServiceOrder(ctx, "relayer", service.address, gift);
+    const row = await requireOrder(ctx, _id);
+    await finalizeOrder(ctx, row, buildFailure(EXPIRED), {
+      ...freed,
+      nextCheckAt: Date.now() + LOOK_BACK_MS,
+    });
+  } else if (step.kind === "again") await reopenServiceOrder(ctx, half);
+  else if (half._id === step.halfId) {
+    const isSame = exchange.fallbackId !== undefined && half.address === step.relayer;
+    if (isSame && (await reopenServiceOrder(ctx, half))) return;
+    const payment = { kind: "refuel" as const, to: address, data: "0x", value: request.ether };
+    const fallbackId = await openServiceOrder(ctx, "relayer", step.relayer, payment);
     await ctx.db.patch("orders", _id, { exchange: { ...exchange, fallbackId } });
   }
 }
