@@ -150,7 +150,7 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   },
   send_token: {
     title: "Send tokens",
-    description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${ORDER}`,
+    description: `Sends tokens from the user's wallet on Base, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${ORDER}`,
     ...of("POST", "/mcp/defi/send", MOVES_MONEY),
   },
   get_portfolio: {
