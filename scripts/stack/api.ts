@@ -158,7 +158,7 @@ const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
 /**
  * `POST /_token` on the stand-ins' port signs a user in, and `POST /_call` runs a function, internal ones too, as
- * `npx convex run` does at a deployment. Only for commands: requests of web pages on this machine have an origin and are
+ * the CLI's `run` does at a deployment. Only for commands: requests of web pages on this machine have an origin and are
  * refused.
  * @returns `null` for any other request.
  */

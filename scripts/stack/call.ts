@@ -2,12 +2,12 @@ import * as z from "zod";
 import { command, Misuse } from "../command";
 import { parseJson } from "../json";
 
-/** `npm run call -- ops/doctor:ask`: runs a function of the local stack, as `npx convex run` does at a deployment. */
+/** `npm run call -- ops/doctor:ask`: runs a function of the local stack, as the CLI's `run` does at a deployment. */
 
 const USAGE = `Usage: npm run --silent call -- FUNCTION ['{"argument":"value"}']
 
 Runs a function of the running local stack, internal ones too, and prints its answer: what the documents run by
-npx convex run --prod can be tried here.
+the CLI's run --prod can be tried here.
 
 Environment: PROVIDERS_PORT (3299)`;
 

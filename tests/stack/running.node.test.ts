@@ -163,7 +163,7 @@ test("npm run bot shows the bot's answers, links with a web user's code, shows t
   for (const said of [
     "you> /start\n│ Welcome!",
     "│ A coin's name alone is its price. All I can do: /help",
-    "This needs an account, and this chat has none yet.",
+    "This needs an account, and this chat has none yet",
   ])
     expect(stdout).toContain(said);
   expect(stdout).not.toMatch(/<\/?b>|&lt;/);
