@@ -52,7 +52,11 @@ const INSPECTOR = fileURLToPath(
 );
 
 /** What the official clients have in common. */
-type Connected = Pick<Client, "listTools" | "callTool" | "close">;
+type Connected = {
+  listTools: () => Promise<unknown>;
+  callTool: (call: { name: string; arguments: Record<string, string> }) => Promise<unknown>;
+  close: () => Promise<void>;
+};
 
 /** Asks a connected client, and closes it. */
 async function askConnected(client: Connected, expectedTools: readonly unknown[]): Promise<string> {
