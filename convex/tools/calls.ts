@@ -70,7 +70,7 @@ export function withLeanRows({ list }: Pick<Tool, "list">, body: Body): Body {
 
 /** @param isRepeat Whether a client sends the same order again without a key. */
 function toAnswer(body: Body, isRepeat: boolean): ToolResult {
-  const { repeatedNote, ...told } = toolsNamed(body);
+  const { repeatedNote, ...told } = nameTools(body);
   const notices = listNotices(told);
   if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
@@ -156,10 +156,10 @@ function inTools(words: string): string {
 const SAID = ["error", "warning", "notice", "ownedNote", "summary"];
 
 /** An answer, with tools in place of their endpoints in what it says, however deep that stands. */
-function toolsNamed(body: Body): Body {
+function nameTools(body: Body): Body {
   const entries = Object.entries(body).map(([name, value]): [string, unknown] => {
     if (typeof value === "string") return [name, SAID.includes(name) ? inTools(value) : value];
-    return [name, isObject(value) ? toolsNamed(value) : value];
+    return [name, isObject(value) ? nameTools(value) : value];
   });
   return Object.fromEntries(entries);
 }

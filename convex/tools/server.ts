@@ -25,7 +25,7 @@ export type Answers = {
 /** Where the connection itself names the id. */
 const KNOWN_ID = "This connection names the userId already: no tool takes one.";
 const NO_ID =
-  "connect_wallet without a userId draws a new one, and says which address to connect to from then on.";
+  "Without a key, connect_wallet without a userId draws a new one, and says which address to connect to from then on.";
 
 /**
  * Answers one message.
