@@ -175,6 +175,7 @@ describe("whatever a text is", () => {
         const json = JSON.stringify(value);
         expect(extractJson(`${before}${json}${after}`)).toEqual([JSON.parse(json)]);
       }),
+      { examples: [[{ "": [{ "": "'+'" }] }, "", "!"]] },
     );
     for (const none of ['{"a": [1, 2', "42", '"text"', ""]) expect(extractJson(none)).toEqual([]);
   });

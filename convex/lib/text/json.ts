@@ -182,13 +182,13 @@ function readString(text: string, start: number, place: Place): Read<string> {
     const mark = markAfter(marks, text, at);
     at = mark + 1;
     if (isEnd(text, at, place))
-      return { value: unescapeText(joinParts(text.slice(start + 1, mark))), end: at };
+      return { value: unescapeText(joinParts(text.slice(start + 1, mark), text.charAt(start))), end: at };
   }
 }
 
-/** A string that is written as a sum of strings. */
-function joinParts(written: string): string {
-  return written.replace(/(?<!\\)(["'])\s{0,20}\+\s{0,20}\1/g, "");
+/** A string that is written as a sum of strings. @param mark Its own quotation mark: another one within it is text. */
+function joinParts(written: string, mark: string): string {
+  return written.replace(mark === "'" ? /(?<!\\)'\s{0,20}\+\s{0,20}'/g : /(?<!\\)"\s{0,20}\+\s{0,20}"/g, "");
 }
 
 /** The index of the next mark that nothing escapes. */
