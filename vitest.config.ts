@@ -13,7 +13,8 @@ const ELSEWHERE = ["tests/clients/**"];
 /** What a function may ask of its platform is `npm run check -- deploy`'s matter. */
 const everywhere = {
   environment: "node",
-  // Modules are loaded once for all files of a process.
+  // Modules are loaded once for all files of a process: a file extends a shared `test`, since `override` at its top level
+  // would change that of every file after it.
   isolate: false,
   server: { deps: { inline: ["convex-test"] } },
   // The simulated world makes many short-lived objects: more room for the young ones, fewer collections.

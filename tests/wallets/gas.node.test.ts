@@ -13,14 +13,14 @@ import { dieAt, type Moment } from "../support/crashes";
 import { spoiled } from "../support/outside";
 import { until } from "../support/waits";
 import { RUNS, timePassing, useTime } from "../invariants/harness";
-import { cards, newest, owner, say, tap, test } from "../support/owners";
+import { cards, newest, owner, say, tap, test as ownersTest } from "../support/owners";
 
 /** Ether for USDC: a wallet with 20 USDC and nothing else ends with a swap and a send; nothing is lost on either side. */
 
 useChain();
 useTime();
 const KEY = `0x${"5".repeat(64)}`;
-test.override({ settings: { env: { X402_RELAYER_PRIVATE_KEY: KEY, CONFIRMATIONS: "1" } } });
+const test = ownersTest.extend({ settings: { env: { X402_RELAYER_PRIVATE_KEY: KEY, CONFIRMATIONS: "1" } } });
 
 let relayer: Address;
 /** Of earlier tests. */
