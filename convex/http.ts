@@ -106,7 +106,7 @@ const routes: Routes = {
 
 const http = httpRouter();
 mount(http, routes, {
-  knownId: resolveAccountForRequest,
+  resolveAccount: resolveAccountForRequest,
   failurePage: async (failing) => (await import("./pages/layout")).buildFailureReply(failing, Date.now()),
 });
 

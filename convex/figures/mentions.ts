@@ -66,7 +66,7 @@ export function indexNames(facts: readonly NamedFact[]): Names {
   return { subjects, byFirst, places };
 }
 
-/** The subjects that a text mentions, in its order. @param text As `plain` returns it. */
+/** The subjects that a text mentions, in its order. @param text As `normalizeText` returns it. */
 export function findMentions(text: string, names: Names): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length; at++) {

@@ -60,7 +60,7 @@ export function resolveFigures(text: string, index: CitationIndex, how: ResolveO
     const resolvedSentences = sentences.flatMap((sentence) => {
       if (resolved.sentences >= MOST_SENTENCES) return [];
       const mentioned = findMentions(sentence, index.names);
-      const read = resolveSentence(sentence, { named: mentioned, before }, index, {
+      const read = resolveSentence(sentence, { mentioned, before }, index, {
         ...how,
         kept: [...kept],
       });
@@ -106,10 +106,10 @@ const DIRECTION =
 
 const parseIds = (text: string): number[] => Array.from(text.matchAll(/\d+/g), ([id]) => Number(id));
 
-/** @param coins The subjects that the sentence names, and those that the text named before. */
+/** @param by The subjects that the sentence mentions, and those that the text mentioned before it. */
 function resolveSentence(
   sentence: string,
-  { named, before }: { named: readonly string[]; before: readonly string[] },
+  { mentioned, before }: { mentioned: readonly string[]; before: readonly string[] },
   { facts, free, focus, question }: CitationIndex,
   how: ResolveOptions & { kept: number[] },
 ) {
@@ -120,7 +120,8 @@ function resolveSentence(
   problems.push(...ids.flatMap((id) => (facts.has(id) ? [] : [`there is no fact f${id}`])));
   if (sentence.length > MOST_CHARS) problems.push("the sentence is too long");
   const knownSources = ids.flatMap((id) => facts.get(id) ?? []);
-  const isAboutSentence = ({ fact }: Source) => (named.length === 0 ? [focus] : named).includes(fact.subject);
+  const isAboutSentence = ({ fact }: Source) =>
+    (mentioned.length === 0 ? [focus] : mentioned).includes(fact.subject);
   const cited = how.isUncited === true ? [...facts.values()].filter(isAboutSentence) : knownSources;
 
   const used = new Set<number>();
@@ -137,7 +138,7 @@ function resolveSentence(
   };
   const printAmount = (amount: string, of: readonly Source[]) => {
     for (const one of of) used.add(one.id);
-    const other = of.find(({ fact }) => isOtherCoin(fact, named, [...before, focus]));
+    const other = of.find(({ fact }) => isOtherCoin(fact, mentioned, [...before, focus]));
     if (other !== undefined) {
       const { id, says, fact } = other;
       problems.push(`f${id} is ${says}: the sentence does not name ${fact.subject}`);
@@ -170,8 +171,8 @@ function resolveSentence(
   remainder = withQuoted(remainder, question, hold);
   for (const pattern of [free, NAMES]) remainder = remainder.replace(pattern, hold);
   remainder = replaceFigures(remainder, cited, {
-    own: (one, lead) => printAmount(printDirected({ amount: printFact(one), of: [one] }, lead), [one]),
-    foreign: (figure) => {
+    match: (one, lead) => printAmount(printDirected({ amount: printFact(one), of: [one] }, lead), [one]),
+    unmatched: (figure) => {
       problems.push(explainMismatch(figure.trim(), knownSources));
       return hold(how.left === "mark" ? `${figure} [model]` : figure);
     },
@@ -197,12 +198,12 @@ function withQuoted(text: string, question: string, hold: (part: string) => stri
 }
 
 /** Whether a sentence names coins, and neither it nor the text before it the one that a figure is of. */
-function isOtherCoin({ subject }: Fact, named: readonly string[], before: readonly string[]): boolean {
+function isOtherCoin({ subject }: Fact, mentioned: readonly string[], before: readonly string[]): boolean {
   if (/^(?:market|Base|news|)$/.test(subject)) return false;
   // A signal of a day is about its coin: `BTC 2026-01-05`.
   const getCoin = (one: string) => one.split(" ")[0];
-  const coins = [...named, ...before].map(getCoin);
-  return named.some((one) => one !== "Base") && !coins.includes(getCoin(subject));
+  const coins = [...mentioned, ...before].map(getCoin);
+  return mentioned.some((one) => one !== "Base") && !coins.includes(getCoin(subject));
 }
 
 function explainMismatch(figure: string, cited: readonly Source[]): string {

@@ -59,22 +59,22 @@ export function hasFigures(text: string): boolean {
 
 /**
  * Replaces the figures of a sentence whose placeholders, names and dates are already taken out.
- * @param shown The replacement of a figure: for the fact that rounds to it, or for a figure of no fact.
+ * @param print The replacement of a figure: for the fact that rounds to it, or for a figure of no fact.
  */
 export function replaceFigures(
   text: string,
   cited: readonly Source[],
-  shown: { own: (fact: Source, before: string) => string; foreign: (figure: string) => string },
+  print: { match: (fact: Source, before: string) => string; unmatched: (figure: string) => string },
 ): string {
   return text
     .replace(IN_DIGITS, (...found) => {
       const [all, at, groups] = [String(found[0]), Number(found.at(-3)), toGroups(found.at(-1))];
       const isBound = BOUND.test(text.slice(Math.max(0, at - 12), at));
       const near = isBound ? undefined : cited.find((fact) => matchesFact(fact, groups));
-      return near === undefined ? shown.foreign(all) : shown.own(near, text.slice(0, at));
+      return near === undefined ? print.unmatched(all) : print.match(near, text.slice(0, at));
     })
-    .replace(IN_WORDS, shown.foreign)
-    .replace(/(?<![\d.,:/-])[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|%/gu, shown.foreign);
+    .replace(IN_WORDS, print.unmatched)
+    .replace(/(?<![\d.,:/-])[$€£¥]?[\d.,:/-]*\p{N}(?:[\p{N}.,:/-]*\p{N})?(?: ?[%‰])?|%/gu, print.unmatched);
 }
 
 type Groups = Readonly<Record<string, string | undefined>>;

@@ -17,10 +17,13 @@ const proofs = () => import("./proofs");
 const input = z.strictObject({ userId: optionalUnlessBlank(userId), token: optionalToken });
 
 /** Checks the body of an unpaid request before the caller pays. @returns The problem; `null` if a payment would buy a report. */
-async function findInputProblem(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
+async function findInputProblem(
+  body: string,
+  { ctx, caller, resolveAccount }: Asker,
+): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, parseBodyInput(body));
-    if (userId !== undefined) await know(ctx, userId, {});
+    if (userId !== undefined) await resolveAccount(ctx, userId, {});
     if (token === undefined) return null;
     // Loaded on demand: it loads the price sources.
     const { getListing, explainUnknownToken: unknownTokenMessage } = await import("../market/listing");
@@ -82,14 +85,14 @@ const report: MountedEndpoint = defineEndpoint({
     result: z.object(resultFields),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
-  handler: async (ctx, { userId, token }, { headers, caller, named }) => {
+  handler: async (ctx, { userId, token }, { headers, caller, requestedId }) => {
     const { parseProof, getProofHeader, hashPresented } = await proofs();
     const paymentProof = parseProof(getProofHeader(headers) ?? "");
     if (paymentProof.kind === "refused") throw buildPaymentRequired(paymentProof);
     const order = { focus: token ?? "", ...defined({ userId }) };
     if (paymentProof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
-    const by = defined({ keyHash: caller.keyHash, named });
+    const by = defined({ keyHash: caller.keyHash, named: requestedId });
     const purchase = { proof: paymentProof, order, shown: hashPresented(paymentProof, order), ...by };
     const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase), { isOrder: true });
     if (redeemed.kind === "refused") throw buildPaymentRequired(redeemed);

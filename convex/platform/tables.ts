@@ -130,7 +130,7 @@ export const platformTables = {
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
-    /** A provider, `callers`, `strangers`, or one caller's token, own chat, address or network, hashed. */
+    /** A provider, `callers`, `anonymous`, or one caller's token, own chat, address or network, hashed. */
     of: v.string(),
     /** Several rows count together, so that actions which end together seldom conflict. */
     shard: v.number(),

@@ -139,7 +139,7 @@ export async function recapWeek(ctx: MutationCtx): Promise<boolean> {
 
 async function findRecap(ctx: QueryCtx, week: string) {
   return ctx.db
-    .query("recaps")
+    .query("signalSummaries")
     .withIndex("by_period", (q) => q.eq("period", "week").eq("of", week))
     .unique();
 }
@@ -170,7 +170,7 @@ async function finishWeek(
   const days = listDaysOfWeek(week).map(
     (day) => [day, { BTC: of(day, "BTC"), ETH: of(day, "ETH") }] as const,
   );
-  await ctx.db.insert("recaps", {
+  await ctx.db.insert("signalSummaries", {
     period: "week",
     of: week,
     days: Object.fromEntries(days),

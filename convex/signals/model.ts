@@ -72,7 +72,7 @@ export async function getRecord(ctx: QueryCtx, scope: Token | "ALL"): Promise<Si
 
 async function findStoredRecords(ctx: QueryCtx) {
   return ctx.db
-    .query("recaps")
+    .query("signalSummaries")
     .withIndex("by_period", (q) => q.eq("period", "all").eq("of", "ALL"))
     .unique();
 }
@@ -92,8 +92,8 @@ async function storeRecords(ctx: MutationCtx): Promise<void> {
   const records = { ALL: computeRecord(signals), BTC: of("BTC"), ETH: of("ETH") };
   const kept = { period: "all", of: "ALL", records, generatedAt: Date.now() } as const;
   const row = await findStoredRecords(ctx);
-  if (row === null) await ctx.db.insert("recaps", kept);
-  else await ctx.db.replace("recaps", row._id, kept);
+  if (row === null) await ctx.db.insert("signalSummaries", kept);
+  else await ctx.db.replace("signalSummaries", row._id, kept);
 }
 
 /** Stores a day's signal of a token, with its event. @returns `null` if the day is decided or over. */

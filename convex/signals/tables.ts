@@ -92,10 +92,10 @@ export const signalTables = {
     .index("by_day", ["day", "token"]),
 
   /**
-   * The recap of a week, written once by `signals/history`; and one row with the record of all signals, which
-   * `signals/model` computes anew whenever a signal closes. Kept.
+   * Results by period: a week's recap, written once by `signals/history`, and those of all time, which `signals/model`
+   * computes anew whenever a signal closes. Both are functions of the signals. Kept.
    */
-  recaps: defineTable(
+  signalSummaries: defineTable(
     v.union(
       v.object({
         period: v.literal("week"),
@@ -123,5 +123,5 @@ export const signalTables = {
 export const signalRecords: RecordsOf<typeof signalTables> = {
   signals: { keep: "two rows a day: the track record" },
   signalEvents: { keep: "the tamper-evident record: with a gap it proves nothing" },
-  recaps: { keep: "a row a week, part of the track record" },
+  signalSummaries: { keep: "a row a week and one of all time, part of the track record" },
 };

@@ -11,7 +11,7 @@ import {
   respond,
   respondWithFailure,
   type Answering,
-  type KnowId,
+  type ResolveAccount,
   type Method,
 } from "../platform/http/router";
 import { callTool, isNothing, type Input, type ToolResult } from "./calls";
@@ -32,7 +32,7 @@ type Message = {
   ctx: ActionCtx;
   request: Request;
   requestId: string;
-  know: KnowId;
+  resolveAccount: ResolveAccount;
   load: Load;
   /** The id in the header or the address. */
   named: string | undefined;
@@ -42,11 +42,11 @@ export function createToolEndpoint(load: Load): Answering {
   return {
     methods: ["POST"],
     path: TOOLS_PATH,
-    handle: async (ctx, request, requestId, know) => {
+    handle: async (ctx, request, requestId, resolveAccount) => {
       const { text } = await readRequestBody(request);
       const body = readMessage(text);
       const named = readNamedId(request);
-      const message: Message = { ctx, request, requestId, know, load, named };
+      const message: Message = { ctx, request, requestId, resolveAccount, load, named };
       const { serveMessage } = await import("./server");
       const answered = await serveMessage(
         toReadable(request, body),
@@ -168,7 +168,7 @@ async function send(message: Message, tool: Tool, asked: ServiceRequest) {
 }
 
 async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise<Response> {
-  const { ctx, request, requestId, know, load, named } = message;
+  const { ctx, request, requestId, resolveAccount, load, named } = message;
   const isUnnamed = isNothing(asked.input.userId ?? null);
   const name = named ?? (isUnnamed ? undefined : userIdShape.safeParse(asked.input.userId).data);
   if (named !== undefined && !isUnnamed && String(asked.input.userId).trim() !== named)
@@ -193,7 +193,7 @@ async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise
   // The endpoint may read an id in what is no text: then the caller's own account stands for nothing.
   const isOther = takesId && id === undefined && !isUnnamed;
   if (caller === null || caller.credential === "unclaimed" || isOther)
-    return endpoint.handle(ctx, inner, requestId, know);
+    return endpoint.handle(ctx, inner, requestId, resolveAccount);
   const { userId, credential } = caller;
-  return endpoint.handle(ctx, inner, requestId, know, { userId, credential });
+  return endpoint.handle(ctx, inner, requestId, resolveAccount, { userId, credential });
 }

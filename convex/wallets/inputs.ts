@@ -134,11 +134,11 @@ const WARNING =
 
 /** The warning of an answer; no field without one. @param further Another warning, without its full stop. */
 export function buildWarning(
-  { named, caller }: Pick<Call, "named" | "caller">,
+  { requestedId, caller }: Pick<Call, "requestedId" | "caller">,
   further: string | null = null,
 ): { warning?: string } {
   const isFree = caller.credential === undefined || caller.credential === "unclaimed";
-  const isWeak = named !== undefined && isFree && isGuessableId(named);
+  const isWeak = requestedId !== undefined && isFree && isGuessableId(requestedId);
   const warnings = [...(further === null ? [] : [`${further}.`]), ...(isWeak ? [WARNING] : [])];
   return warnings.length === 0 ? {} : { warning: warnings.join(" ") };
 }

@@ -46,7 +46,7 @@ describe("the tables' records", () => {
       ...(["creditTransactions", "gameSessions"] as const),
       ...(["transfers", "paymentClaims", "orders"] as const),
       ...(["wallets", "walletKeys", "accounts", "addresses"] as const),
-      ...(["signals", "signalEvents", "recaps", "reports"] as const),
+      ...(["signals", "signalEvents", "signalSummaries", "reports"] as const),
     ];
     for (const table of forGood) expect([table, typeof records[table].keep]).toEqual([table, "string"]);
   });

@@ -11,7 +11,7 @@ const open = (app: App) => app.t.mutation(internal.signals.history.recapDue, {})
 const asked = (app: App) =>
   app.standins.sent("llm").filter(({ schema }) => schema === "signal_review").length;
 const weeks = async (app: App) =>
-  (await app.rows("recaps")).flatMap((row) => (row.period === "week" ? [row] : []));
+  (await app.rows("signalSummaries")).flatMap((row) => (row.period === "week" ? [row] : []));
 const cards = (app: App) => app.cards().flatMap(({ text }) => (text.includes("Weekly recap") ? [text] : []));
 
 /** Monday: BTC wins, ETH loses. Tuesday: both expire at +0.5 %. */

@@ -12,7 +12,7 @@ import {
   getPath,
   respond,
   type Answering,
-  type KnowId,
+  type ResolveAccount,
   type KnownCaller,
   type Method,
 } from "./router";
@@ -23,7 +23,7 @@ export type Call = {
   /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
   /** The `userId` as the request names it; `caller.userId` and the input's `userId` are the account that it stands for. */
-  named: string | undefined;
+  requestedId: string | undefined;
   /** For limits that the handler charges itself, because a cached read is free. */
   caller: Caller;
 };
@@ -84,7 +84,7 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
 };
 
 /** The caller before the body is parsed, and the lookup for the `userId` in it. */
-export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId };
+export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; resolveAccount: ResolveAccount };
 
 /** One endpoint as data. The router, the API document and the proxy's tests are made from these. */
 export type Endpoint<
@@ -146,54 +146,62 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
   return {
     ...described,
     ...(access === undefined ? {} : documentAccess(access, described)),
-    handle: withUsage(async (ctx, request: Request, requestId: string, know: KnowId, known?: KnownCaller) => {
-      const { text: body, flaw } = await readRequestBody(request);
-      const { headers } = request;
-      const address = known === undefined ? await readCallerAddress(ctx, request) : null;
-      await guard?.(headers, body, { ctx, caller: { address }, know });
-      if (flaw !== null) throw new AppError("invalid_request", flaw);
-      const raw = {
-        ...readRawInput(request, body, media === "text/html"),
-        ...matchPath(path, getPath(request)),
-      };
-      refuseInAddress(input, request);
-      const parsed = parseInput(input, raw);
-      const requestedId = getTextField(parsed, "userId");
-      const who = requestedId === undefined ? {} : { userId: requestedId };
-      const caller: Caller = {
-        ...known,
-        ...who,
-        ...(await readIdentity(ctx)),
-        ...readKeyHash(headers),
-        address,
-        requestId,
-      };
-      const idempotencyKey = readIdempotencyKey(request, parsed);
-      // If access is decided in between, charge the address before and the user after it; otherwise both at once.
-      const decides = access !== undefined && access !== "shown";
-      if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
-      const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
-      const account =
-        requestedId === undefined
-          ? undefined
-          : await know(ctx, requestedId, { ...readKeyHash(headers), ...right });
-      if (account !== undefined) {
-        caller.userId = account.userId;
-        if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
-      }
-      if (access !== undefined) caller.credential = account?.credential ?? "unclaimed";
-      if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
-      for (const name of needs) getRequired(name);
-      const call = { headers, idempotencyKey, named: requestedId, caller };
-      const answer: unknown = await handler(ctx, parsed, call);
-      const reply = answer instanceof Reply ? answer : new Reply(answer, {});
-      const shown =
-        media === "application/json"
-          ? JSON.stringify(Object.assign({}, returns.parse(reply.value), account?.notes))
-          : z.string().parse(reply.value);
-      const sent = media === "image/png" ? Uint8Array.from(atob(shown), (one) => one.charCodeAt(0)) : shown;
-      return respond(reply.status, media, sent, requestId, reply.headers);
-    }),
+    handle: withUsage(
+      async (
+        ctx,
+        request: Request,
+        requestId: string,
+        resolveAccount: ResolveAccount,
+        known?: KnownCaller,
+      ) => {
+        const { text: body, flaw } = await readRequestBody(request);
+        const { headers } = request;
+        const address = known === undefined ? await readCallerAddress(ctx, request) : null;
+        await guard?.(headers, body, { ctx, caller: { address }, resolveAccount });
+        if (flaw !== null) throw new AppError("invalid_request", flaw);
+        const raw = {
+          ...readRawInput(request, body, media === "text/html"),
+          ...matchPath(path, getPath(request)),
+        };
+        refuseInAddress(input, request);
+        const parsed = parseInput(input, raw);
+        const requestedId = getTextField(parsed, "userId");
+        const who = requestedId === undefined ? {} : { userId: requestedId };
+        const caller: Caller = {
+          ...known,
+          ...who,
+          ...(await readIdentity(ctx)),
+          ...readKeyHash(headers),
+          address,
+          requestId,
+        };
+        const idempotencyKey = readIdempotencyKey(request, parsed);
+        // If access is decided in between, charge the address before and the user after it; otherwise both at once.
+        const decides = access !== undefined && access !== "shown";
+        if (limit !== undefined && decides) await charge(ctx, limit, caller, "address");
+        const right = access === undefined ? {} : { access, isTokenWrong: isTokenWrong(headers, caller) };
+        const account =
+          requestedId === undefined
+            ? undefined
+            : await resolveAccount(ctx, requestedId, { ...readKeyHash(headers), ...right });
+        if (account !== undefined) {
+          caller.userId = account.userId;
+          if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
+        }
+        if (access !== undefined) caller.credential = account?.credential ?? "unclaimed";
+        if (limit !== undefined) await charge(ctx, limit, caller, decides ? "user" : undefined);
+        for (const name of needs) getRequired(name);
+        const call = { headers, idempotencyKey, requestedId, caller };
+        const answer: unknown = await handler(ctx, parsed, call);
+        const reply = answer instanceof Reply ? answer : new Reply(answer, {});
+        const text =
+          media === "application/json"
+            ? JSON.stringify(Object.assign({}, returns.parse(reply.value), account?.notes))
+            : z.string().parse(reply.value);
+        const sent = media === "image/png" ? Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) : text;
+        return respond(reply.status, media, sent, requestId, reply.headers);
+      },
+    ),
   };
 }
 

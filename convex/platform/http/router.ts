@@ -37,7 +37,11 @@ export type ResolvedAccount = {
   notes: object;
 };
 /** @throws AppError `not_found` for an id that is no longer valid; `unauthorized`, `forbidden` for the caller's credential. */
-export type KnowId = (ctx: ActionCtx, userId: string, question: AccountQuestion) => Promise<ResolvedAccount>;
+export type ResolveAccount = (
+  ctx: ActionCtx,
+  userId: string,
+  question: AccountQuestion,
+) => Promise<ResolvedAccount>;
 
 /** An owned account and its caller's credential, established before its endpoint is asked. */
 export type KnownCaller = { userId: string; credential: Exclude<Credential, "unclaimed"> };
@@ -51,7 +55,7 @@ export type Answering = {
     ctx: ActionCtx,
     request: Request,
     requestId: string,
-    know: KnowId,
+    resolveAccount: ResolveAccount,
     known?: KnownCaller,
   ) => Promise<Response>;
 };
@@ -70,7 +74,7 @@ type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Recor
 export function mount(
   router: HttpRouter,
   routes: Routes,
-  { knownId, failurePage }: { knownId: KnowId; failurePage: FailurePage },
+  { resolveAccount, failurePage }: { resolveAccount: ResolveAccount; failurePage: FailurePage },
 ): void {
   /** The declared path. An unknown path may contain anything, even a secret, and is not logged. */
   const findDeclaredPath = (pathname: string): string | undefined =>
@@ -85,7 +89,7 @@ export function mount(
       const method = METHODS.find((one) => one === (request.method === "HEAD" ? "GET" : request.method));
       if (path === undefined || method === undefined || !(method in byMethod))
         throw buildRefusal(request, Object.keys(byMethod));
-      return (await loadEndpoint(routes, method, path)).handle(ctx, request, requestId, knownId);
+      return (await loadEndpoint(routes, method, path)).handle(ctx, request, requestId, resolveAccount);
     });
   });
 

@@ -18,7 +18,7 @@ import type { BillingSubject } from "./callers";
 
 /** The shares of all callers together, of anonymous callers, and of one user, address or network. */
 const PART_OF_CALLERS = 0.6;
-const PART_OF_STRANGERS = 0.4;
+const PART_OF_ANONYMOUS = 0.4;
 const PART_OF_ONE = 0.2;
 /** Running shifts and scheduled work are refused only at this many budgets. */
 const MOST_BUDGETS = 2;
@@ -26,7 +26,7 @@ const HOURS = 24;
 const MICROS = 1_000_000;
 
 /** The sums of all callers, and of the anonymous ones among them. */
-const [CALLERS, STRANGERS] = ["callers", "strangers"];
+const [CALLERS, ANONYMOUS] = ["callers", "anonymous"];
 
 const vSpent = v.object({
   llm: v.number(),
@@ -34,7 +34,7 @@ const vSpent = v.object({
   agentApi: v.number(),
   all: v.number(),
   callers: v.number(),
-  strangers: v.number(),
+  anonymous: v.number(),
   /** The highest sum among the holders of the billing subject. */
   own: v.number(),
 });
@@ -53,7 +53,7 @@ async function sumSpent(ctx: QueryCtx, now: number, billTo: BillingSubject = "se
     ...billed,
     all: billed.llm + billed.sentiment + billed.agentApi,
     callers: await sum(CALLERS),
-    strangers: await sum(STRANGERS),
+    anonymous: await sum(ANONYMOUS),
     own: Math.max(0, ...ownSpent),
   };
 }
@@ -99,7 +99,7 @@ export async function refuseBeyond(ctx: ActionCtx | MutationCtx, billTo: Billing
   };
   refuse("Your share of today's budget, or your network's, is used up", spentBy.own, PART_OF_ONE);
   if (billTo.class === "anonymous")
-    refuse("Today's budget for callers without a sign-in is used up", spentBy.strangers, PART_OF_STRANGERS);
+    refuse("Today's budget for callers without a sign-in is used up", spentBy.anonymous, PART_OF_ANONYMOUS);
   refuse("Today's budget for callers' requests is used up", spentBy.callers, PART_OF_CALLERS);
 }
 
@@ -149,6 +149,6 @@ function toRoundedUsd(micros: number): number {
 /** Notes what a call has cost, in millionths of a USD: it is stored with the action's other notes. */
 export function noteCost(billTo: BillingSubject, provider: Infer<typeof vBilled>, micros: number): void {
   const holders = typeof billTo === "string" ? [] : listHolders(billTo);
-  const shared = !isCaller(billTo) ? [] : billTo.class === "anonymous" ? [CALLERS, STRANGERS] : [CALLERS];
+  const shared = !isCaller(billTo) ? [] : billTo.class === "anonymous" ? [CALLERS, ANONYMOUS] : [CALLERS];
   noteSpent({ day: toDay(Date.now()), provider, micros, parts: [...shared, ...holders] });
 }

@@ -29,7 +29,7 @@ const RETRY_MS = 5 * SECOND;
 
 /**
  * Does work while its caller waits in a slot. A client that has disconnected releases nothing, so a slot ends with its deadline.
- * @param options.payer Whose part of the day's budget the work spends, if it asks a model.
+ * @param options.billTo The billing subject of the work, if it asks a model.
  * @param options.limit The limit that it counts against, if the endpoint has not counted it.
  * @param options.isOrder Whether the caller waits for an order or a payment.
  * @throws AppError `rate_limited` when no slot is free, or the budget is used up.

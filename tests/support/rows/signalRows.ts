@@ -23,7 +23,7 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
     }
     const record = (of: string) => computeRecord(closed.filter(({ token }) => of === "ALL" || token === of));
     const records = { ALL: record("ALL"), BTC: record("BTC"), ETH: record("ETH") };
-    await db.insert("recaps", { period: "all", of: "ALL", records, generatedAt: Date.now() });
+    await db.insert("signalSummaries", { period: "all", of: "ALL", records, generatedAt: Date.now() });
     for (const [index, token] of TOKENS.entries())
       await db.insert("signals", issued(token, Date.now() - HOUR + index));
   });
