@@ -123,7 +123,8 @@ async function transactionsOf(): Promise<{ file: string; bytes: number; later: s
   for (const [name, { entryPoint }] of Object.entries(metafile.outputs)) {
     if (entryPoint === undefined) continue;
     const source = await readFile(path.join(root, entryPoint), "utf8");
-    if (!/\b(?:internalQuery|internalMutation|query|mutation|change|cron)\(/.test(source)) continue;
+    if (!/\b(?:internalQuery|internalMutation|query|mutation|defineMutation|defineCron)\(/.test(source))
+      continue;
     const seen = new Set<string>();
     const add = (output: string): number => {
       if (seen.has(output)) return 0;
@@ -134,7 +135,9 @@ async function transactionsOf(): Promise<{ file: string; bytes: number; later: s
         .reduce((sum, one) => sum + add(one.path), bytes);
     };
     const registers =
-      /^export const \w+ = (?:internalQuery|internalMutation|query|mutation|change|cron)\(/m.test(source);
+      /^export const \w+ = (?:internalQuery|internalMutation|query|mutation|defineMutation|defineCron)\(/m.test(
+        source,
+      );
     const later: string[] = [];
     for (const input of registers ? reached(entryPoint, metafile.inputs) : [])
       if (metafile.inputs[input]?.imports.some(({ kind }) => kind === "dynamic-import"))

@@ -212,7 +212,7 @@ describe("the house", () => {
         ),
       ),
     );
-    /** `wallets/transactions` names what is in it; a room alone names nothing. */
+    /** `wallets/orders` names what is in it; a room alone names nothing. */
     const isNamed = (path: string, table: string) => {
       const parts = path.split("/");
       const places = parts.map((_, index) => parts.slice(0, index + 1).join("/")).slice(1);

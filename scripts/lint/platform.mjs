@@ -20,7 +20,6 @@ export default {
     "filtered-read": forbidding("It reads what it leaves out: use an index.", [
       `CallExpression[callee.property.name='filter'][${A_READ}]`,
     ]),
-    // The host's `strictClock` catches what a query calls in other files.
     "clock-in-query": forbidding(
       "The platform keeps a query's answer while what it has read stays the same: pass the time in, rounded.",
       [
@@ -37,7 +36,7 @@ export default {
         "BinaryExpression[operator=/^[!=]==?$/]": (node) => {
           const sides = [node.left, node.right].map((side) => context.sourceCode.getText(side));
           if (!sides.some((side) => SECRET.test(side)) || sides.some((side) => HARMLESS.test(side))) return;
-          context.report({ node, message: "It stops at the first difference: use equalBytes." });
+          context.report({ node, message: "It stops at the first difference: use isEqualBytes." });
         },
       }),
     },

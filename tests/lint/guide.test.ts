@@ -9,7 +9,7 @@ const guide = readFileSync(path.join(repository, "ARCHITECTURE.md"), "utf8");
 const convex = path.join(repository, "convex");
 const rooms = readdirSync(convex);
 
-/** What is wrong with a place such as `platform/work`, `signals/tracker.ts` or `lib/work/desk.resumeLost`. */
+/** What is wrong with a place such as `platform/work`, `signals/tracker.ts` or `platform/work.resumeLost`. */
 function fault(place: string): string | null {
   const at = path.join(rooms.includes(place.split("/")[0] ?? "") ? convex : repository, place);
   if ([at, `${at}.ts`, `${at}.tsx`].some((one) => existsSync(one))) return null;
