@@ -37,6 +37,7 @@ const routes: Routes = {
   "/signals/{id}": { GET: pages },
   "/signals/feed.xml": { GET: pages },
   "/research": { GET: pages },
+  "/coins/{symbol}": { GET: pages },
   "/whales": { GET: pages },
   "/whales/feed.xml": { GET: pages },
   "/pictures/{name}": { GET: pages },

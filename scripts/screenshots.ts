@@ -30,6 +30,8 @@ const PATHS = [
   "/record",
   "/research",
   "/research?token=BTC",
+  "/coins/BTC",
+  "/coins/SOL",
   "/whales",
   "/status",
   "/nowhere",

@@ -22,7 +22,7 @@ const FLOORS = [
   ["whales"],
   ["research", "signals", "social"],
   ["alerts", "chat", "payments"],
-  ["accounts"],
+  ["accounts", "pictures"],
   ["bot", "ops"],
   ["tools", "pages", "compat"],
 ];
@@ -45,10 +45,8 @@ const UPWARD: Readonly<Record<string, string | readonly string[]>> = {
   // What a chat had is its user's once it is linked.
   "messenger/linking": "alerts",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/service": "pages",
-  "bot/wallet": "pages",
-  "alerts/watch": "pages",
-  "signals/cards": "pages",
+  "alerts/watch": "pictures",
+  "signals/cards": "pictures",
 };
 
 const modules: Module[] = await Promise.all(

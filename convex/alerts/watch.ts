@@ -199,7 +199,7 @@ async function fire(
   const text = paragraphs.map((spans) => spans.map(getSpanText).join("")).join("\n");
   const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text });
   const handle =
-    condition.kind === "digest" ? null : await createFunctionHandle(internal.pages.pictures.alert);
+    condition.kind === "digest" ? null : await createFunctionHandle(internal.pictures.drawings.alert);
   await enqueueOwnCard(ctx, {
     userId,
     kind: "alert",

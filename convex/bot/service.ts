@@ -267,7 +267,7 @@ async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
   if (alert.condition.kind === "digest") return card;
-  const handle = await createFunctionHandle(internal.pages.pictures.alert);
+  const handle = await createFunctionHandle(internal.pictures.drawings.alert);
   return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }
 

@@ -103,11 +103,14 @@ async function openAnswer(
 
 /**
  * A message's text as it is stored: the hash of a link code stands in the code's place, as in buttons, and any other
- * payload of a link to the bot is dropped, but for those of our pages, which lead to the subscriptions. Without a key no code is valid.
+ * payload of a link to the bot is dropped, but for those of our pages, which lead to the subscriptions and to a coin's price.
+ * Without a key no code is valid.
  */
 function withoutCode(text: string, command: ParsedCommand | null): string {
   if (command?.name === "start" && /^(?:signals|whales)$/.test(command.argument))
     return command.to === null ? "/subscribe" : `/subscribe@${command.to}`;
+  const [, coin] = /^price_([A-Z0-9-]{1,20})$/.exec(command?.name === "start" ? command.argument : "") ?? [];
+  if (coin !== undefined) return coin;
   if (command?.name === "start" && !hasCode(command)) return "/start";
   if (command === null || !hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   return `/${command.name} ${hashCode(command.argument)}`;

@@ -30,7 +30,7 @@ export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Pro
   const { userId, isLogin } = account;
   const { address, existing } = await ensureWallet(ctx, { userId, kind: "custody" });
   await ctx.runMutation(internal.bot.arrivals.watch, { userId, address, isNew: !existing });
-  const handle = await createFunctionHandle(internal.pages.pictures.deposit);
+  const handle = await createFunctionHandle(internal.pictures.drawings.deposit);
   const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
   return { answer: buildDepositCard(address, isLogin), buttons, picture: { handle, subject: address } };
 }

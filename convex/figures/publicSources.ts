@@ -56,4 +56,10 @@ export function getSourceName(source: string): string {
   return names[source] ?? source;
 }
 
+/** `Chainlink and Coinbase`. */
+export function joinSourceNames(points: readonly { source: string }[]): string {
+  const names = [...new Set(points.map(({ source }) => getSourceName(source)))];
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+}
+
 export const PUBLIC_SOURCES = listKeys(SOURCE_LIMITS);

@@ -15,7 +15,7 @@ import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
 import { answerCaller } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
-import { collectFacts } from "./collectors";
+import { collectFacts, collectLists } from "./collectors";
 import { findCoins, LISTS, QUOTES } from "./facts";
 import { findPrices, getLivePrice } from "./live";
 import {
@@ -32,7 +32,15 @@ import {
 } from "./questions";
 import type { MarketFigures, TokenAnswer } from "./shapes";
 import { indexCoins, buildMarketView, writeSnapshot, type GatewayList } from "./snapshot";
-import { PRICED_TOKENS, vPrice, vPricedToken, type PricedToken, type CollectionRequest } from "./tables";
+import { vNewestPrice } from "./samples";
+import {
+  PRICED_TOKENS,
+  vCollectionRequest,
+  vPrice,
+  vPricedToken,
+  type PricedToken,
+  type CollectionRequest,
+} from "./tables";
 
 /** Calls to sources and to the gateway: for the market, for answers to questions about tokens, and for samples. */
 
@@ -166,10 +174,16 @@ export const price = internalAction({
   handler: withUsage((ctx, { token }: { token: PricedToken }) => getLivePrice(ctx, token)),
 });
 
-/** Takes a sample of each token, with one call to the chain for all. */
-export const takeSamples = defineProviderAction({}, async (ctx) => {
-  const { found, failures } = await findPrices(PRICED_TOKENS);
-  await ctx.runMutation(internal.market.samples.storeAll, { samples: found, usage: takeUsage() });
+const vTicked = { lists: v.array(vCollectionRequest), newest: v.array(vNewestPrice) };
+
+/** Takes a sample of each token, with one call to the chain for all, and collects the claimed lists of coins. */
+export const takeSamples = defineProviderAction(vTicked, async (ctx, { lists, newest }) => {
+  const [{ found, failures }, outcomes] = await Promise.all([
+    findPrices(PRICED_TOKENS),
+    collectLists(lists, newest),
+  ]);
+  const stored = { samples: found, outcomes, usage: takeUsage() };
+  await ctx.runMutation(internal.market.samples.storeAll, stored);
   if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
   for (const token of PRICED_TOKENS) {
     if (!found.some((one) => one.token === token)) log.error("prices.no sample", { token });

@@ -1,3 +1,4 @@
+import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
@@ -17,9 +18,9 @@ import { askCandles, askDay, askDepth, getCoinbasePage } from "../providers/data
 import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
-import { findCoins, LISTS } from "./facts";
+import { findCoins, LISTS, type vOutcome } from "./facts";
 import { askQuotes } from "./live";
-import { computeDayChange } from "./samples";
+import { computeDayChange, type vNewestPrice } from "./samples";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
 /**
@@ -30,7 +31,7 @@ import type { Collector, MissingCollection, CollectionRequest, PriceSource } fro
 /** Collections that end within this time of each other are stored together. */
 const STORED_TOGETHER_MS = 100;
 
-type Outcome = { claim: CollectionRequest; result: Fact[] | string };
+type Outcome = Infer<typeof vOutcome>;
 
 /**
  * Ensures that the facts of these collections are at most `freshMs` old (their own, if they have one): collects those that
@@ -80,6 +81,23 @@ export async function collectFacts(
   return (await Promise.all(all)).flat();
 }
 
+/** Collects claimed lists of coins whose turns have been taken. @param newest The newest samples. */
+export async function collectLists(
+  claims: readonly CollectionRequest[],
+  newest: Infer<typeof vNewestPrice>[],
+): Promise<Outcome[]> {
+  const taken: WaitTurn = () => Promise.resolve(true);
+  const outcomes = claims.map(async (claim) => {
+    const collected =
+      claim.collector === "trending"
+        ? collectTrending(taken)
+        : collectLargest(taken, () => Promise.resolve(newest));
+    const end = AbortSignal.timeout(deadlines.publicData);
+    return { claim, result: await orReason(rejectWhenLate(collected, end, late)) };
+  });
+  return Promise.all(outcomes);
+}
+
 const late = () => new AppError("upstream", "It did not answer in time");
 
 async function orReason<Value>(work: Promise<Value>): Promise<Value | string> {
@@ -93,7 +111,8 @@ async function orReason<Value>(work: Promise<Value>): Promise<Value | string> {
 /** @throws AppError `upstream`, `not_found` */
 const COLLECTORS: Record<Collector, (turns: WaitTurn, subject: string, ctx: ActionCtx) => Promise<Fact[]>> = {
   quotes: () => collectQuotes(),
-  markets: collectMarkets,
+  markets: (turns, _subject, ctx) =>
+    collectLargest(turns, () => ctx.runQuery(internal.market.samples.listNewestPrices, {})),
   trending: collectTrending,
   day: collectDay,
   book: collectBook,
@@ -136,10 +155,12 @@ async function collectQuotes(): Promise<Fact[]> {
 /** The number of the largest coins with facts of their own. */
 const LISTED = 50;
 
+type ReadSamples = () => Promise<Infer<typeof vNewestPrice>[]>;
+
 /** The largest coins. The day's change of a token that the service samples is that of its samples, as on pages and cards. */
-async function collectMarkets(turns: WaitTurn, _subject: string, ctx: ActionCtx): Promise<Fact[]> {
+async function collectLargest(turns: WaitTurn, readSamples: ReadSamples): Promise<Fact[]> {
   const coins = await askCoins(turns, deadlines.publicData);
-  const samples = await ctx.runQuery(internal.market.samples.listNewestPrices, {});
+  const samples = await readSamples();
   return coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, id, ...values }) => {
     const by = { subject, observedAt, url: getCoinPage(id), id };
     const sample = samples.find(({ token }) => token === subject);

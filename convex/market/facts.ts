@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { claimRefresh, findRefresh, finishRefresh } from "../platform/cache";
 import { defineMutation } from "../platform/changes";
 import { KINDS, vFact, type Fact, type FactKind } from "../figures/facts";
@@ -181,27 +182,50 @@ export const claimCollections = internalMutation({
   },
 });
 
+/** What became of a claim: its facts, or the reason for their absence. */
+export const vOutcome = v.object({
+  claim: vCollectionRequest,
+  result: v.union(v.array(vFact), v.string()),
+});
+
 /** Releases the claims of a batch of collections, each with its facts or the reason for their absence. */
-export const storeFacts = defineMutation(
-  { outcomes: v.array(v.object({ claim: vCollectionRequest, result: v.union(v.array(vFact), v.string()) })) },
-  async (ctx, { outcomes }) => {
-    for (const { claim: one, result } of outcomes) {
-      const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
-      await finishRefresh(ctx, toRefreshKey(one), failure);
-      if (typeof result === "string") continue;
-      const now = Date.now();
-      const row = {
-        key: toCollectionKey(one),
-        slot: toHalfHour(now),
-        collectedAt: now,
-        facts: encodeFacts(result),
-      };
-      const stored = await findLatest(ctx, one);
-      if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
-      else await ctx.db.replace("facts", stored._id, row);
-    }
-  },
+export const storeFacts = defineMutation({ outcomes: v.array(vOutcome) }, (ctx, { outcomes }) =>
+  storeOutcomes(ctx, outcomes),
 );
+
+export async function storeOutcomes(ctx: MutationCtx, outcomes: readonly Infer<typeof vOutcome>[]) {
+  for (const { claim: one, result } of outcomes) {
+    const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
+    await finishRefresh(ctx, toRefreshKey(one), failure);
+    if (typeof result === "string") continue;
+    const now = Date.now();
+    const row = {
+      key: toCollectionKey(one),
+      slot: toHalfHour(now),
+      collectedAt: now,
+      facts: encodeFacts(result),
+    };
+    const stored = await findLatest(ctx, one);
+    if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
+    else await ctx.db.replace("facts", stored._id, row);
+  }
+}
+
+/**
+ * Claims the lists of coins that are older than half an hour, so that pages have a market without anybody asking for one;
+ * none while their source has no turn. Who claims them has their turns, too.
+ */
+export async function claimOldLists(ctx: MutationCtx): Promise<CollectionRequest[]> {
+  const claimed: CollectionRequest[] = [];
+  for (const one of LISTS) {
+    const key = toRefreshKey(one);
+    if (Date.now() - ((await findRefresh(ctx, key))?.doneAt ?? 0) < SLOT_MS) continue;
+    const sources = ["coingecko" as const];
+    const [waitMs] = await ctx.runMutation(internal.providers.data.turns.takeTurns, { sources });
+    if (waitMs === 0 && (await claimRefresh(ctx, key, LEASE_MS))) claimed.push(one);
+  }
+  return claimed;
+}
 
 /** `getFactsAt` for actions. */
 export const readFactsAt = internalQuery({

@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -6,6 +6,7 @@ import { defineMutation } from "../platform/changes";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryByBoth } from "../platform/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
+import { claimOldLists, storeOutcomes, vOutcome } from "./facts";
 import {
   PRICED_TOKENS,
   vClose,
@@ -51,11 +52,18 @@ function toPrice({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSam
   return { token, priceUsd, source, observedAt, takenAt };
 }
 
-/** Runs every five minutes: samples each token without a recent sample, and fetches the day before the service began. */
+/**
+ * Runs every five minutes: samples each token without a recent sample, renews old lists of coins by the same calls, and
+ * fetches the day before the service began.
+ */
 export async function startSampling(ctx: MutationCtx): Promise<void> {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => findYoungSample(ctx, token, now)));
-  if (samples.includes(null)) await ctx.scheduler.runAfter(0, internal.market.actions.takeSamples, {});
+  if (samples.includes(null)) {
+    const lists = await claimOldLists(ctx);
+    const newest = lists.length === 0 ? [] : await readNewestPrices(ctx);
+    await ctx.scheduler.runAfter(0, internal.market.actions.takeSamples, { lists, newest });
+  }
   const oldest = await Promise.all(PRICED_TOKENS.map((token) => queryCloses(ctx, token).first()));
   if (oldest.some((close) => close === null || close.hourEndsAt > now - DAY))
     await ctx.scheduler.runAfter(0, internal.market.actions.learnLastDay, {});
@@ -85,11 +93,12 @@ export const getFirstSampleTime = internalQuery({
  */
 export const storeSample = internalMutation({ args: vSample, returns: vPrice, handler: storeOneSample });
 
-/** Stores the samples of several tokens, and the usage of their sources. */
+/** Stores the samples of several tokens, what became of claimed lists, and the usage of their sources. */
 export const storeAll = defineMutation(
-  { samples: v.array(v.object(vSample)), usage: vProviderUsage },
-  async (ctx, { samples, usage }) => {
+  { samples: v.array(v.object(vSample)), outcomes: v.array(vOutcome), usage: vProviderUsage },
+  async (ctx, { samples, outcomes, usage }) => {
     await flushUsage(ctx, usage);
+    await storeOutcomes(ctx, outcomes);
     for (const sample of samples) await storeOneSample(ctx, sample);
   },
 );
@@ -170,19 +179,23 @@ export async function listRecentCloses(
   return rows.reverse().map(({ hourEndsAt, priceUsd, source }) => ({ hourEndsAt, priceUsd, source }));
 }
 
+export const vNewestPrice = vPrice.extend({ dayAgoUsd: v.union(v.number(), v.null()) });
+
 /** The newest price of each token that has one, with its price at the same minute of the day before. */
 export const listNewestPrices = internalQuery({
   args: {},
-  returns: v.array(vPrice.extend({ dayAgoUsd: v.union(v.number(), v.null()) })),
-  handler: async (ctx) => {
-    const prices = PRICED_TOKENS.map(async (token) => {
-      const sample = await findNewestSample(ctx, token);
-      if (sample === null) return [];
-      return [{ ...toPrice(sample), dayAgoUsd: await findPriceAt(ctx, token, sample.takenAt - DAY) }];
-    });
-    return (await Promise.all(prices)).flat();
-  },
+  returns: v.array(vNewestPrice),
+  handler: readNewestPrices,
 });
+
+async function readNewestPrices(ctx: QueryCtx): Promise<Infer<typeof vNewestPrice>[]> {
+  const prices = PRICED_TOKENS.map(async (token) => {
+    const sample = await findNewestSample(ctx, token);
+    if (sample === null) return [];
+    return [{ ...toPrice(sample), dayAgoUsd: await findPriceAt(ctx, token, sample.takenAt - DAY) }];
+  });
+  return (await Promise.all(prices)).flat();
+}
 
 /**
  * The price at a moment (epoch ms): the last sample before it, at most half an hour old, as for alerts; before the first

@@ -1,9 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { HOUR, toIso } from "../lib/time";
+import type { Fact } from "../figures/facts";
+import { COIN_NAMES } from "../lib/money/coins";
+import { DAY, getRoundedNow, HOUR, toIso } from "../lib/time";
+import { LISTS } from "./facts";
 import { computeDayChange } from "./samples";
-import { PRICE_SOURCES, type HourlyClose, type PricedToken } from "./tables";
+import { indexCoins, type Coin } from "./snapshot";
+import { PRICE_SOURCES, PRICED_TOKENS, type Collector, type HourlyClose, type PricedToken } from "./tables";
 
 const source = z.enum(PRICE_SOURCES).describe("The source: a price feed, an exchange, or CoinGecko");
 
@@ -56,4 +60,43 @@ export function listClosesSince(closes: readonly HourlyClose[], since: number): 
   return closes
     .filter(({ hourEndsAt }) => hourEndsAt > since)
     .map(({ hourEndsAt, priceUsd, source }) => ({ at: toIso(hourEndsAt), priceUsd, source }));
+}
+
+/** The hours of a price's course, which is as long as its change. */
+const COURSE_HOURS = 24;
+
+/** What is told of one coin only where somebody has asked for it. */
+const ASKED: readonly Collector[] = ["day", "book", "candles", "news"];
+
+export type StoredMarket = { prices: PublicPrices["prices"]; coins: Map<string, Coin>; facts: Fact[] };
+
+/**
+ * The market by the stored facts of a day, of which the lists are at most half an hour old while their source answers:
+ * nobody is asked. A sampled token has one price and one change everywhere, by its samples.
+ * @param symbol Whose own facts are read, too.
+ */
+export async function readStoredMarket(ctx: ActionCtx, symbol?: string): Promise<StoredMarket> {
+  const asked = symbol === undefined ? [] : ASKED.map((collector) => ({ collector, subject: symbol }));
+  const wanted = [...LISTS, { collector: "perpetuals" as const, subject: "" }, ...asked];
+  const query = { wanted, withinMs: DAY, at: getRoundedNow() };
+  const [{ prices }, { facts }] = await Promise.all([
+    readPrices(ctx, COURSE_HOURS),
+    ctx.runQuery(internal.market.facts.readFactsAt, query),
+  ]);
+  const coins = indexCoins(facts);
+  for (const token of PRICED_TOKENS) {
+    const { [token]: price } = prices;
+    if (price === null) continue;
+    const { name = COIN_NAMES[token][0], size = null, change24h } = coins.get(token) ?? {};
+    coins.set(token, {
+      symbol: token,
+      name,
+      size,
+      usd: price.priceUsd,
+      change24h: price.change24hPercent ?? change24h ?? null,
+      source: price.source,
+      observedAt: Date.parse(price.observedAt),
+    });
+  }
+  return { prices, coins, facts };
 }

@@ -2,12 +2,14 @@ import type { Child } from "hono/jsx";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
-import { formatSignedPercent } from "../lib/text/numbers";
+import { formatMoney, formatSignedPercent } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
 import { TITLE } from "../lib/version";
+import { readStoredMarket } from "../market/views";
 import { toPublicSignal } from "../signals/record";
 import { formatNews } from "../whales/cards";
-import { formatMoney, renderText } from "./parts";
+import { renderText } from "../pictures/svg";
+import { getCoinPath } from "./prices";
 import { readWhales } from "./whales";
 
 /** What programs follow: Atom feeds (RFC 4287) of signals and whales, and the addresses of all pages. */
@@ -72,12 +74,13 @@ export async function buildWhaleFeed(ctx: ActionCtx, now: number): Promise<strin
   return renderFeed("/whales/feed.xml", "Whales", entries, now);
 }
 
-/** The addresses of all pages, and of the newest signals. */
+/** The addresses of all pages, with those of coins and of the newest signals. */
 export async function buildSitemap(ctx: ActionCtx): Promise<string> {
   const page = { token: null, limit: SIGNALS };
   const { signals } = await ctx.runQuery(internal.signals.history.listSignalPage, page);
   const paths = ["/", "/start", "/record", "/research", "/whales", "/status", "/docs"];
-  const all = [...paths, ...signals.map((one) => `/signals/${toPublicSignal(one).id}`)];
+  const coins = [...(await readStoredMarket(ctx)).coins.keys()].map(getCoinPath);
+  const all = [...paths, ...coins, ...signals.map((one) => `/signals/${toPublicSignal(one).id}`)];
   const addresses: Child = all.map((path) => (
     <url>
       <loc>{getSiteUrl() + path}</loc>

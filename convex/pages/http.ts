@@ -45,7 +45,7 @@ function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...descr
     answerHeaders: {
       "Cache-Control": isPrivate ? "no-store." : "For how long it may be kept: a minute.",
       "Referrer-Policy": "no-referrer.",
-      "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
+      "Content-Security-Policy": "Nothing is loaded from elsewhere, and nothing runs but the page's own script.",
       ...described.answerHeaders,
     },
     handler: async (ctx, input, call) => {
@@ -97,20 +97,22 @@ export const pageEndpoints: MountedEndpoint[] = [
     methods: ["GET"],
     path: "/pictures/{name}",
     media: "image/png",
-    summary: "The picture of a signal or of the record, for previews of links.",
+    summary: "The picture of a page, for previews of links to it.",
     description:
-      "Drawn once for each state of its subject: an open signal's once an hour, the record's with each end.",
-    errors: { not_found: "There is no such signal.", rate_limited: "Too many pictures were drawn." },
-    input: z.object({ name: requiredText(40).describe("BTC-2026-11-20, or record") }),
+      "Drawn once for each state of its subject: an open signal's and a coin's once an hour, the record's with each end, a report's once.",
+    errors: { not_found: "There is nothing to draw.", rate_limited: "Too many pictures were drawn." },
+    input: z.object({
+      name: requiredText(40).describe("BTC-2026-11-20, record, coin-BTC, report-BTC, or report"),
+    }),
     returns: z.string(),
     handler: async (ctx, { name }, { caller }) => {
-      const { readPreview } = await import("./previews");
+      const { readPreview } = await import("../pictures/previews");
       return new Reply(await readPreview(ctx, name, caller), { "Cache-Control": "public, max-age=3600" });
     },
   }),
   definePage({
     path: "/",
-    summary: "Prices, the latest signals, how all did, the last whales, a market not older than an hour.",
+    summary: "Prices, the latest signals, how all did, the last whales, and the largest coins.",
     input: z.object({}),
     show: async (ctx, _input, now) => (await import("./home")).buildHomePage(ctx, now),
   }),
@@ -139,6 +141,13 @@ export const pageEndpoints: MountedEndpoint[] = [
       "The latest research on a token or the whole market; POST /mcp/research has a newer one written.",
     input: z.object({ token: optionalToken }),
     show: async (ctx, { token }, now) => (await import("./research")).buildResearchPage(ctx, token, now),
+  }),
+  definePage({
+    path: "/coins/{symbol}",
+    summary: "One coin: its price and day, figures with their sources, its newest report, signal and whales.",
+    errors: { not_found: "Nothing is known of the coin." },
+    input: z.object({ symbol: requiredText(60).describe("A symbol or a name, in any case") }),
+    show: async (ctx, { symbol }, now) => (await import("./coin")).buildCoinPage(ctx, symbol, now),
   }),
   definePage({
     path: "/whales",

@@ -4,15 +4,17 @@ import { getSiteUrl } from "../lib/env";
 import { Reply } from "../platform/http/endpoint";
 import type { Failing } from "../platform/http/router";
 import { describeFailure } from "../messenger/failures";
+import { renderText } from "../pictures/svg";
 import { typeset } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
 import { ICON, buildPageHeaders } from "./html";
 import { TITLE, VERSION } from "../lib/version";
-import { Moment, renderText } from "./parts";
+import { Moment } from "./parts";
+import { SCRIPT } from "./script";
 import { STYLE } from "./style";
 
-/** The headers of all pages: they load nothing, run nothing, and work as plain HTML. */
-export const HEADERS = buildPageHeaders(STYLE, "'self'");
+/** The headers of all pages, which work as plain HTML. */
+export const HEADERS = buildPageHeaders(STYLE, SCRIPT);
 
 const PLACES = [
   ["/", "Today"],
@@ -122,6 +124,7 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
             <a href="/llms.txt">llms.txt</a>, <a href="/health">health</a>. Version {VERSION}.
           </p>
         </footer>
+        {now !== undefined && <script>{raw(SCRIPT)}</script>}
       </body>
     </html>
   );

@@ -4,11 +4,12 @@ import type { Item, Overview } from "../accounts/overview";
 import { formatShortAmount } from "../bot/cards";
 import { getOptional } from "../lib/env";
 import { getErrorData } from "../lib/errors";
+import { formatMoney } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
 import { getPortfolio } from "../wallets/holdings";
 import { EXPLORER } from "../wallets/model";
 import { buildNoticePage, type Page } from "./layout";
-import { CardSection, Facts, formatMoney, formatOrNone, Moment, Out, Table, type Term } from "./parts";
+import { CardSection, Facts, formatOrNone, Moment, Out, Table, type Term } from "./parts";
 
 /** The owner's page, read-only but for a freeze, and the pages around it. */
 

@@ -1,27 +1,15 @@
 import type { Child } from "hono/jsx";
-import type { JSX } from "hono/jsx/jsx-runtime";
 import { isSet, getOptional } from "../lib/env";
-import { getSourceName } from "../figures/publicSources";
-import { formatSignedPercent, formatUsd } from "../lib/text/numbers";
+import { formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
 import { DAY, formatDateTime, HOUR, toIso, MINUTE } from "../lib/time";
 import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
 import { getAddedDescription, getExplorerUrl, formatNews } from "../whales/cards";
 import { toSafeUrl } from "../messenger/format";
+import { QrCode } from "../pictures/svg";
 
 /** Components and texts that several pages share. */
-
-/** The HTML of a component. No component here is asynchronous. */
-export function renderText(written: JSX.Element): string {
-  if (written instanceof Promise) throw new Error("A component is asynchronous");
-  return written.toString();
-}
-
-/** `$97,250.50`: an amount or a price, in the style of cards. */
-export function formatMoney(value: number): string {
-  return `$${formatUsd(value)}`;
-}
 
 /** A link to the purchase of a report, if this deployment has a wallet for payments. */
 export function OrBuy({ children }: { children: Child }) {
@@ -59,12 +47,6 @@ export function Since({ at, now }: { at: string; now: number }) {
       {formatAge(Date.parse(at), now)}
     </time>
   );
-}
-
-/** `Chainlink and Coinbase`. */
-export function joinSourceNames(points: readonly { source: string }[]): string {
-  const names = [...new Set(points.map(({ source }) => getSourceName(source)))];
-  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
 /** The placeholder of missing content: what will appear here, and when or how. */
@@ -119,18 +101,34 @@ export function Ending({ signal: { signal, status, ...of } }: { signal: PublicSi
   return <span class={status.toLowerCase()}>{ENDINGS[status] + result}</span>;
 }
 
-/** A link to the bot as a button, with what it starts with; without a bot, to the ways in. */
-export function OpenBot({ start, children }: { start?: "signals" | "whales"; children: Child }) {
+/** The bot's address; `null` without a bot. */
+function getBotUrl(): string | null {
   const bot = getOptional("MESSENGER_BOT_NAME");
-  const query = start === undefined ? "" : `?start=${start}`;
+  return bot === undefined ? null : `https://t.me/${bot}`;
+}
+
+/**
+ * A link to the bot as a button; without a bot, to the ways in.
+ * @param start What the bot begins with: `signals`, `whales`, `price_SOL`; a payload takes no other signs.
+ */
+export function OpenBot({ start = "", children }: { start?: string; children: Child }) {
+  const url = getBotUrl();
+  const query = /^[\w-]{1,64}$/.test(start) ? `?start=${start}` : "";
   return (
     <span class="open">
-      {bot === undefined ? (
-        <a href="/start">{children}</a>
-      ) : (
-        <Out to={`https://t.me/${bot}${query}`}>{children}</Out>
-      )}
+      {url === null ? <a href="/start">{children}</a> : <Out to={url + query}>{children}</Out>}
     </span>
+  );
+}
+
+/** The bot's address to scan, which a phone hides; nothing without a bot. */
+export function BotCode() {
+  const url = getBotUrl();
+  return url === null ? null : (
+    <figure class="scan">
+      <QrCode text={url} role="img" aria-label={`QR code of ${url}`} />
+      <figcaption>The bot, for your phone</figcaption>
+    </figure>
   );
 }
 
@@ -188,17 +186,19 @@ export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now
   );
 }
 
-/** @param isPart Whether its heading is right below the page's own. */
+/** @param isPart Whether its heading is right below the page's own. @param isLive Whether an open page renews it. */
 export function CardSection(of: {
   id: string;
   title: Child;
   aside?: Child;
   isPart?: boolean;
+  isLive?: boolean;
   children: Child;
 }) {
   const Heading = of.isPart === true ? "h2" : "h3";
+  const live = of.isLive === true ? { "id": `${of.id}-live`, "data-live": "" } : {};
   return (
-    <section class="card" aria-labelledby={of.id}>
+    <section class="card" aria-labelledby={of.id} {...live}>
       <div class="head">
         <Heading id={of.id}>{of.title}</Heading>
         {of.aside}

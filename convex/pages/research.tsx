@@ -1,31 +1,16 @@
-import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { formatCount } from "../lib/text/strings";
-import { toIso } from "../lib/time";
 import { getStoredListing } from "../market/listing";
-import { readPrices } from "../market/views";
-import { linkCitations, toSafeUrl, getSpanText } from "../messenger/format";
-import { readReport } from "../research/http";
-import { getStoredResult } from "../research/model";
-import { toPublicSnapshot, type snapshotShape } from "../research/views";
-import { SIGNAL_TOKENS } from "../signals/rules";
-import { CHART_HOURS, PriceCard } from "./home";
+import { readStoredMarket } from "../market/views";
+import { getSpanText, linkCitations, toSafeUrl } from "../messenger/format";
+import { readWritings, type Writing, type Written } from "../pictures/reports";
 import type { Page } from "./layout";
 import { Chips, Empty, OrBuy, Out, Side, Since } from "./parts";
+import { PriceCard } from "./prices";
 
 /** The latest research on a token, with measured figures apart from a model's words. */
 
 const OFFERED = ["BTC", "ETH", "SOL"];
-
-export type StoredSnapshot = z.output<typeof snapshotShape>;
-type Result = Omit<StoredSnapshot, "generatedAt" | "missing">;
-type Written = { kind: string; at: string; result: Result };
-
-/** The last on-demand result on a focus, however old. @param focus A symbol, or "" for the whole market. */
-export async function readSnapshot(ctx: ActionCtx, focus: string): Promise<StoredSnapshot | null> {
-  const stored = await getStoredResult(ctx, focus);
-  return stored === null ? null : toPublicSnapshot(stored);
-}
 
 /** @param name A token's symbol or name; omitted for the whole market, whose shift reports are their users' own. */
 export async function buildResearchPage(
@@ -34,21 +19,8 @@ export async function buildResearchPage(
   now: number,
 ): Promise<Page> {
   const token = name === undefined ? "" : (await getStoredListing(ctx, name)).symbol;
-  const priced = SIGNAL_TOKENS.find((one) => one === token);
-  const [report, snapshot, stored] = await Promise.all([
-    token === "" ? null : readReport(ctx, { token }),
-    readSnapshot(ctx, token),
-    priced === undefined ? null : readPrices(ctx, CHART_HOURS),
-  ]);
+  const [writings, market] = await Promise.all([readWritings(ctx, token), readStoredMarket(ctx)]);
   const subject = token === "" ? "the whole market" : token;
-  const writings: Written[] = [];
-  if (report !== null) {
-    const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
-    writings.push({ kind, at: toIso(report.generatedAt), result: report.result });
-  }
-  if (snapshot !== null)
-    writings.push({ kind: "On-demand result", at: snapshot.generatedAt, result: snapshot });
-  writings.sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const content = (
     <>
       <h1>Research on {subject}</h1>
@@ -67,14 +39,14 @@ export async function buildResearchPage(
         </label>
         <button>Show</button>
       </form>
-      {priced !== undefined && stored !== null && (
+      {market.coins.has(token) && (
         <>
           <h2>Measured</h2>
-          <PriceCard token={priced} price={stored.prices[priced]} now={now} />
+          <PriceCard symbol={token} market={market} now={now} />
         </>
       )}
       {writings.map((one) => (
-        <Writing {...one} now={now} />
+        <Report {...one} now={now} />
       ))}
       {writings.length === 0 && <Empty>Nothing has been written on {subject} yet.</Empty>}
       <p>
@@ -89,42 +61,12 @@ export async function buildResearchPage(
     path: "/research",
     query: token === "" ? "" : `?token=${encodeURIComponent(token)}`,
     content,
+    ...(writings.length === 0 ? {} : { picture: token === "" ? "report" : `report-${token}` }),
   };
 }
 
-/** The summary begins with the mark of its outlook, which the tag beside it says in words. */
-export function OutlookLine({ of }: { of: Pick<Result, "marketOutlook" | "shortSummary"> }) {
-  return (
-    <p>
-      <Side side={of.marketOutlook} /> <strong>{of.shortSummary.replace(/^(?:🟢|🔴|🟡)\s*/u, "")}</strong>
-    </p>
-  );
-}
-
-/** @param first The number of shown impacts; all when left out. */
-export function Impacts({ of, first }: { of: Pick<Result, "impacts" | "sources">; first?: number }) {
-  if (of.impacts.length === 0) return <p>Nothing in particular.</p>;
-  return (
-    <ul class="list">
-      {of.impacts.slice(0, first).map(({ title, detail, sentiment, confidence }) => (
-        <li>
-          <div class="head">
-            <strong>{title}</strong>
-            <span class="small">
-              <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
-            </span>
-          </div>
-          <p class="small">
-            <Cited text={detail} sources={of.sources} />
-          </p>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
 /** A report: its text, then its sources. */
-function Writing({ kind, at, result, now }: Written & { now: number }) {
+function Report({ kind, at, result, now }: Writing & { now: number }) {
   const { fullAnalysis, sources } = result;
   const paragraphs = fullAnalysis
     .split(/\n{2,}/)
@@ -157,8 +99,39 @@ function Writing({ kind, at, result, now }: Written & { now: number }) {
   );
 }
 
+/** The summary begins with the mark of its outlook, which the tag beside it says in words. */
+export function OutlookLine({ of }: { of: Pick<Written, "marketOutlook" | "shortSummary"> }) {
+  return (
+    <p>
+      <Side side={of.marketOutlook} /> <strong>{of.shortSummary.replace(/^(?:🟢|🔴|🟡)\s*/u, "")}</strong>
+    </p>
+  );
+}
+
+/** @param first The number of shown impacts; all when left out. */
+export function Impacts({ of, first }: { of: Pick<Written, "impacts" | "sources">; first?: number }) {
+  if (of.impacts.length === 0) return <p>Nothing in particular.</p>;
+  return (
+    <ul class="list">
+      {of.impacts.slice(0, first).map(({ title, detail, sentiment, confidence }) => (
+        <li>
+          <div class="head">
+            <strong>{title}</strong>
+            <span class="small">
+              <Side side={sentiment} /> confidence {Math.round(confidence * 100)} %
+            </span>
+          </div>
+          <p class="small">
+            <Cited text={detail} sources={of.sources} />
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** A text whose citations are small numbers, linked to sources with an address. */
-function Cited({ text, sources }: { text: string; sources: Result["sources"] }) {
+function Cited({ text, sources }: { text: string; sources: Written["sources"] }) {
   return (
     <>
       {linkCitations(text, sources).map((span) =>
@@ -185,7 +158,7 @@ function Mark({ words, href = null }: { words: string; href?: string | null }) {
 }
 
 /** The facts that the figures of a text were compared with, by their citation numbers. */
-function Sources({ sources, now }: { sources: Result["sources"]; now: number }) {
+function Sources({ sources, now }: { sources: Written["sources"]; now: number }) {
   if (sources.length === 0) return null;
   return (
     <details>

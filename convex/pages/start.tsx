@@ -5,14 +5,15 @@ import { canSettleAuthorizations } from "../payments/challenge";
 import { PROXY_PATH, TOOLS_PATH } from "../lib/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
+import { readWritings, type Writing } from "../pictures/reports";
 import type { Page } from "./layout";
-import { CardSection, Code, Facts, OpenBot, Since, type Term } from "./parts";
-import { Impacts, OutlookLine, readSnapshot, type StoredSnapshot } from "./research";
+import { BotCode, CardSection, Code, Facts, OpenBot, Since, type Term } from "./parts";
+import { Impacts, OutlookLine } from "./research";
 
 /** The page for newcomers: the service, its costs, and the ways to begin. */
 
 export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page> {
-  const sample = await readSnapshot(ctx, "");
+  const [sample] = await readWritings(ctx, "");
   const { PROXY_SHA256 } = await import("./reference/bytes");
   const site = getSiteUrl();
   const content = (
@@ -20,24 +21,18 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
       <h1>Start</h1>
       <p class="lead">
         This service measures the crypto market, writes reports whose every figure has a source, and issues
-        one BTC and one ETH signal a day, all of which stay on record. You use it from a program, from an AI
-        client or in a chat; you need no account.
+        one BTC and one ETH signal a day, all of which stay on record. You use it in a chat, from an AI client
+        or from a program; you need no account.
       </p>
-      <h2 id="sample">What a report looks like</h2>
-      <Sample sample={sample} now={now} />
-      <h2 id="cost">What it costs</h2>
-      <div class="card">
-        <Facts of={COSTS} />
-      </div>
       <h2 id="begin">Three ways to begin</h2>
       <div class="grid">
-        <CardSection id="ai" title="1. From an AI client">
-          <AiClients site={site} sha256={PROXY_SHA256} />
-        </CardSection>
-        <CardSection id="bot" title="2. In a chat">
+        <CardSection id="bot" title="1. In a chat">
           <Chat />
         </CardSection>
-        <CardSection id="curl" title="3. From a terminal">
+        <CardSection id="ai" title="2. From an AI client">
+          <AiClients site={site} sha256={PROXY_SHA256} />
+        </CardSection>
+        <CardSection id="curl" title="3. From a program">
           <p>The market, a question, a report on a token:</p>
           <Code
             label="First calls"
@@ -51,6 +46,12 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
             Every call is in <a href="/docs">the reference</a>.
           </p>
         </CardSection>
+      </div>
+      <h2 id="sample">What a report looks like</h2>
+      <Sample sample={sample} now={now} />
+      <h2 id="cost">What it costs</h2>
+      <div class="card">
+        <Facts of={COSTS} />
       </div>
       <h2 id="buy">Buy a report</h2>
       <Purchase site={site} />
@@ -91,53 +92,58 @@ function AiClients({ site, sha256 }: { site: string; sha256: string }) {
   return (
     <>
       <p>Paste this address where your client takes a connector or a remote MCP server. It needs no login.</p>
-      <h4>claude.ai, ChatGPT</h4>
-      <Code label="claude.ai, ChatGPT" text={url} />
-      <h4>Claude Code</h4>
-      <Code label="Claude Code" text={`claude mcp add --transport http market-research ${url}`} />
-      <h4>Cursor</h4>
-      <Code label="Cursor" text={block({ mcpServers: { "market-research": { url } } })} />
-      <h4>VS Code</h4>
-      <Code label="VS Code" text={block({ servers: { "market-research": { type: "http", url } } })} />
+      <Code label="The address of the tools" text={url} />
       <p class="small">
         Ask it: “How is SOL doing, and what did the last signals come to?” For a wallet ask it to make one: it
         then says which address of your own to use, ending in <code>?userId=</code>. A header{" "}
         <code>X-User-Id</code> or a key (<code>Authorization: Bearer mk_…</code>) does the same.
       </p>
-      <p>A client that starts programs needs Node 20 and one file, which has the same tools:</p>
-      <Code label="The program" text={`curl -fsS -o proxy.mjs '${site}${PROXY_PATH}'`} />
-      <p class="small">
-        Its SHA-256 (<code>shasum -a 256 proxy.mjs</code>): <code>{sha256}</code>
-      </p>
-      <Code
-        label="The client's block"
-        text={block({
-          mcpServers: {
-            "market-research": {
-              command: "node",
-              args: ["/path/to/proxy.mjs"],
-              env: { NOELCLAW_CONVEX_URL: site },
+      <details>
+        <summary>Claude Code, Cursor, VS Code</summary>
+        <h4>Claude Code</h4>
+        <Code label="Claude Code" text={`claude mcp add --transport http market-research ${url}`} />
+        <h4>Cursor</h4>
+        <Code label="Cursor" text={block({ mcpServers: { "market-research": { url } } })} />
+        <h4>VS Code</h4>
+        <Code label="VS Code" text={block({ servers: { "market-research": { type: "http", url } } })} />
+      </details>
+      <details>
+        <summary>A client that starts programs</summary>
+        <p>It needs Node 20 and one file, which has the same tools:</p>
+        <Code label="The program" text={`curl -fsS -o proxy.mjs '${site}${PROXY_PATH}'`} />
+        <p class="small">
+          Its SHA-256 (<code>shasum -a 256 proxy.mjs</code>): <code>{sha256}</code>
+        </p>
+        <Code
+          label="The client's block"
+          text={block({
+            mcpServers: {
+              "market-research": {
+                command: "node",
+                args: ["/path/to/proxy.mjs"],
+                env: { NOELCLAW_CONVEX_URL: site },
+              },
             },
-          },
-        })}
-      />
+          })}
+        />
+      </details>
     </>
   );
 }
 
 /** The newest public report, shortened; before the first, an example of the form. */
-function Sample({ sample, now }: { sample: StoredSnapshot | null; now: number }) {
-  const of = sample ?? resultExample;
+function Sample({ sample, now }: { sample: Writing | undefined; now: number }) {
+  const of = sample?.result ?? resultExample;
   return (
     <div class="card">
       <OutlookLine of={of} />
       <Impacts of={of} first={3} />
       <p class="small">
-        {sample === null ? (
+        {sample === undefined ? (
           <>An example of its form; the first real one is written when somebody asks. </>
         ) : (
           <>
-            The newest, written <Since at={sample.generatedAt} now={now} />, shortened:{" "}
+            The newest, written <Since at={sample.at} now={now} />, shortened:{" "}
             <a href="/research">read the whole</a>.{" "}
           </>
         )}
@@ -162,11 +168,19 @@ function Chat() {
       bot of yours.
     </p>
   ) : (
-    <p>
-      <OpenBot>Open the bot</OpenBot> and send <code>BTC</code>, <code>/signals</code>,{" "}
-      <code>/research SOL</code>, or an alert in your own words: “tell me when ETH falls below 3000”.{" "}
-      <em>Create my wallet</em> there makes a wallet on Base that is yours at once.
-    </p>
+    <div class="hero">
+      <div>
+        <p>
+          <OpenBot>Open the bot</OpenBot>
+        </p>
+        <p>
+          Tap Start there, then send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or an
+          alert in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> makes a
+          wallet on Base that is yours at once.
+        </p>
+      </div>
+      <BotCode />
+    </div>
   );
 }
 

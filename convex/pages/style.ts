@@ -1,49 +1,12 @@
-import { DARK, PALETTE, formatVariables } from "./html";
-
-/** Up, down and neither. */
-const LIGHT_WAYS = {
-  up: "#0a6a5f",
-  "up-soft": "#cfe8e2",
-  down: "#a3312a",
-  "down-soft": "#f6dcd8",
-  even: "#5a6272",
-};
-const DARK_WAYS = {
-  up: "#6fd0bf",
-  "up-soft": "#173a36",
-  down: "#ff9d92",
-  "down-soft": "#44231f",
-  even: "#a3abb8",
-};
-
-/** The values of the variables of `CHART_STYLE` in the dark scheme. */
-export const DARK_COLOURS: Readonly<Record<string, string>> = { ...DARK, ...DARK_WAYS };
-
-/** The marks of charts, on pages and in pictures alike. */
-export const CHART_STYLE = `.plot { overflow: visible; }
-.chart path { vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
-.path { fill: none; stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
-.path.main { stroke-width: 2.25px; } .path.held { stroke: var(--even); stroke-dasharray: 6 4; }
-.fill { fill: var(--code); } .fill.up { fill: var(--up-soft); } .fill.down { fill: var(--down-soft); }
-.gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
-.grid-line { stroke: var(--line); }
-.level { stroke-width: 1.5px; } .level.zero { stroke-width: 1px; stroke: var(--shade); } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
-.chart .axis { fill: var(--soft); } .chart .named { fill: var(--ink); font-weight: 600; }
-.chart .named.target, .chart .named.up { fill: var(--up); } .chart .named.stop, .chart .named.down { fill: var(--down); } .chart .named.held { fill: var(--soft); }
-.dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
-.reach { opacity: 0.45; fill: var(--even); } .reach.win { fill: var(--up); } .reach.loss { fill: var(--down); }
-`;
+import { CHART_STYLE } from "../pictures/colours";
+import { PALETTE } from "./html";
 
 /**
  * The pages' style: that of the reference, but for looking rather than reading. For phones first, for larger screens
  * from 48 rem on.
  */
 export const STYLE = `
-${PALETTE}:root { ${formatVariables(LIGHT_WAYS)} }
-@media (prefers-color-scheme: dark) {
-  :root { ${formatVariables(DARK_WAYS)} }
-}
-html { -webkit-text-size-adjust: 100%; }
+${PALETTE}html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
 .wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
 .top { border-bottom: 1px solid var(--line); background: var(--raised); }
@@ -71,6 +34,8 @@ p { margin: 0.6rem 0; max-width: 68ch; }
 .empty { color: var(--soft); border: 1px dashed var(--shade); border-radius: 12px; padding: 1rem 1.1rem; margin: 1rem 0; max-width: none; }
 pre { margin: 0.7rem 0; padding: 0.7rem 0.9rem; background: var(--code); border-radius: 8px; overflow-x: auto; line-height: 1.45; } pre code { overflow-wrap: normal; }
 code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
+.scan { display: none; } .scan svg { display: block; width: 9rem; border-radius: 8px; } .scan figcaption { text-align: center; }
+.tip { position: fixed; z-index: 3; transform: translate(-50%, -100%); margin: 0; padding: 0.2rem 0.5rem; border-radius: 6px; background: var(--ink); color: var(--paper); font-size: 0.8rem; white-space: nowrap; pointer-events: none; } .tip:empty { display: none; }
 .grid { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
 .card { background: var(--raised); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem; min-width: 0; }
 .card > :first-child { margin-top: 0; } .card > :last-child { margin-bottom: 0; }
@@ -120,6 +85,7 @@ ${CHART_STYLE}footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.87
 footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } dl:not(.facts) small { display: block; margin: 0; } table { font-size: 0.82rem; } th, td, tbody th { padding-right: 0.4rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
+  .hero { display: flex; justify-content: space-between; align-items: start; gap: 2rem; } .scan { display: block; }
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); align-items: start; } .two .list .head { display: grid; }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
   dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); } .facts dd { font-size: 1.3rem; }

@@ -1,11 +1,11 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { formatBigUsd } from "../lib/text/numbers";
-import { DAY, HOUR, NEVER, startOfMinute } from "../lib/time";
+import { DAY, HOUR, NEVER, startOfMinute, toIso } from "../lib/time";
 import { KIND_NAMES } from "../whales/cards";
 import { ALERT_TYPES } from "../whales/coins";
 import type { AlertType, PublicAlert } from "../whales/tables";
-import { Chart } from "./chart";
+import { Chart } from "../pictures/chart";
 import type { Page } from "./layout";
 import { Chips, Empty, Movements, OpenBot, Pager } from "./parts";
 
@@ -106,6 +106,7 @@ function Flows({ of, until }: { of: readonly { hour: number; netUsd: number }[];
           high: Math.max(0, netUsd),
           from: hour + HOUR / 12,
           to: hour + HOUR - HOUR / 12,
+          says: `${toIso(hour).slice(11, 16)} UTC: ${signed(netUsd)}`,
         }))}
       />
       <figcaption>

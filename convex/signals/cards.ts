@@ -163,7 +163,7 @@ export function buildHeadLine(head: PublishedHead | null): Paragraph[] {
 
 /** @param subject The ids of signals, or a week's Monday. */
 export async function createPicture(kind: "signals" | "week", subject: string): Promise<Picture> {
-  const drawn = kind === "week" ? internal.pages.pictures.week : internal.pages.pictures.signals;
+  const drawn = kind === "week" ? internal.pictures.drawings.week : internal.pictures.drawings.signals;
   return { handle: await createFunctionHandle(drawn), subject };
 }
 

@@ -1,5 +1,5 @@
 /**
- * `npx tsx scripts/pictures/embed.ts`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pages`. A
+ * `npx tsx scripts/pictures/embed.ts`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pictures`. A
  * deployment consists of modules only: at run time it has no files, neither of this repository nor of packages.
  */
 
@@ -18,10 +18,10 @@ export async function embeddedModules(): Promise<Record<string, string>> {
     [400, 600].map((weight) => readFile(new URL(`assets/inter/inter-latin-${weight}-normal.woff2`, root))),
   );
   return {
-    "convex/pages/rendererBytes.ts": buildModule("WebAssembly of @resvg/resvg-wasm, deflated", {
+    "convex/pictures/rendererBytes.ts": buildModule("WebAssembly of @resvg/resvg-wasm, deflated", {
       RENDERER: deflateSync(wasm, { level: 9 }),
     }),
-    "convex/pages/fontBytes.ts": buildModule("Inter (assets/inter/LICENSE) as WOFF2", {
+    "convex/pictures/fontBytes.ts": buildModule("Inter (assets/inter/LICENSE) as WOFF2", {
       REGULAR: regular ?? Buffer.alloc(0),
       SEMIBOLD: semibold ?? Buffer.alloc(0),
     }),
@@ -37,7 +37,7 @@ function buildModule(what: string, bytes: Record<string, Uint8Array>): string {
 
 const USAGE = `Usage: npx tsx scripts/pictures/embed.ts
 
-Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pages.`;
+Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pictures.`;
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await command({ usage: USAGE, flags: {} }, async () => {

@@ -43,7 +43,7 @@ describe("the feeds", () => {
 
   test("serve the tick's samples of both tokens with one call to the chain", async ({ app }) => {
     const requests = counting();
-    await app.t.action(internal.market.actions.takeSamples, {});
+    await app.t.action(internal.market.actions.takeSamples, { lists: [], newest: [] });
     expect(requests()).toBe(1);
     const samples = await app.rows("priceSamples");
     expect(samples.map(({ token, source }) => [token, source])).toEqual([
@@ -56,7 +56,7 @@ describe("the feeds", () => {
     await withFeeds(async () => {
       const app = createWalletApp(chain);
       await chain.feeds.set("BTC", { answer: 1n, updatedAt: seconds() - 1_400 });
-      await app.t.action(internal.market.actions.takeSamples, {});
+      await app.t.action(internal.market.actions.takeSamples, { lists: [], newest: [] });
       const samples = await app.rows("priceSamples");
       expect(samples.map(({ token, source }) => [token, source]).sort()).toEqual([
         ["BTC", "coinbase"],

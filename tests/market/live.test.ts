@@ -45,7 +45,7 @@ describe("with the feeds out of reach, a live price", () => {
     expect(failure).toMatchObject({ data: { code: "upstream" } });
     const message = failure instanceof Error ? failure.message : "";
     for (const name of ["ETH", "chain RPC", "Coinbase", "CoinGecko"]) expect(message).toContain(name);
-    await app.t.action(internal.market.actions.takeSamples, {});
+    await app.t.action(internal.market.actions.takeSamples, { lists: [], newest: [] });
     expect([await app.rows("priceSamples"), await app.rows("hourlyCloses")]).toEqual([[], []]);
     expect(app.standins.sent("llm")).toEqual([]);
   });

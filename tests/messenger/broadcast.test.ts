@@ -58,7 +58,7 @@ const signals = internalAction({
 const test = appTest.extend({
   settings: {
     env: { MESSENGER_WEBHOOK_SECRET: SECRET },
-    replaced: { "pages/pictures": () => Promise.resolve({ signals }) },
+    replaced: { "pictures/drawings": () => Promise.resolve({ signals }) },
   },
 });
 
@@ -68,7 +68,7 @@ const subscribe = (app: App, chatId: string, topics: Topic[] = ["signals"], isOn
 /** Announces signals: a picture, and a text that is too long for its caption. */
 const tell = (app: App, words: string, topic: Topic = "signals") =>
   app.t.run(async (ctx) => {
-    const picture = { handle: await createFunctionHandle(internal.pages.pictures.signals), subject: "BTC" };
+    const picture = { handle: await createFunctionHandle(internal.pictures.drawings.signals), subject: "BTC" };
     await announce(ctx, topic, { kind: "news", paragraphs: [[words], ["Because. ".repeat(110)]], picture });
   });
 

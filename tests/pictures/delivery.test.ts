@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
-import { renderPng } from "../../convex/pages/pictures";
+import { renderPng } from "../../convex/pictures/renderer";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 import { insertSignals } from "../support/rows/signalRows";
@@ -34,7 +34,7 @@ const toSubject = (token: string) =>
 /** Queues a card with a picture: an answer to the chat that asked, unless it is said to be another kind of card. */
 async function send(app: App, words: string, subject: string, { kind = ANSWER, fails = false } = {}) {
   await app.t.run(async (ctx) => {
-    const { signals, alert } = internal.pages.pictures;
+    const { signals, alert } = internal.pictures.drawings;
     const handle = await createFunctionHandle(fails ? signals : alert);
     const paragraphs = words.split("\n\n").map((paragraph) => [paragraph]);
     const to = { userId: "alice", chatId: "7", bot: "default" } as const;
@@ -113,7 +113,7 @@ describe("a card with a picture", () => {
     const from = Date.now();
     const { calls, byFunction } = await measure(async () => {
       await app.t.run(async (ctx) => {
-        const handle = await createFunctionHandle(internal.pages.pictures.alert);
+        const handle = await createFunctionHandle(internal.pictures.drawings.alert);
         for (let chat = 1; chat <= READERS; chat++) {
           const to = { userId: `user-${chat}`, chatId: `${chat}`, bot: "default" } as const;
           await enqueueCard(ctx, {
@@ -131,7 +131,7 @@ describe("a card with a picture", () => {
     );
     expect(new Set(app.cards().map(({ chatId }) => chatId)).size).toBe(READERS);
     const last = Math.max(...app.cards().map(({ at }) => at));
-    expect([byFunction.get("pages/pictures:alert"), last - from < READERS * 60]).toEqual([1, true]);
+    expect([byFunction.get("pictures/drawings:alert"), last - from < READERS * 60]).toEqual([1, true]);
     expect(calls).toBeLessThanOrEqual(READERS / 2);
   });
 

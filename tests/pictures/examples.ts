@@ -1,5 +1,5 @@
-import { drawAlert, drawDeposit, drawSignals, drawWeek } from "../../convex/pages/picture";
-import type { SignalData } from "../../convex/pages/signal";
+import { drawAlert, drawDeposit, drawSignals, drawWeek } from "../../convex/pictures/messageCards";
+import type { SignalData } from "../../convex/pictures/levels";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/proof";
 import type { PublicSignal } from "../../convex/signals/shapes";

@@ -3,8 +3,9 @@ import { fileURLToPath } from "node:url";
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 import { expect, test } from "vitest";
-import { drawAlert, HEIGHT, WIDTH } from "../../convex/pages/picture";
-import { renderPng } from "../../convex/pages/pictures";
+import { HEIGHT, WIDTH } from "../../convex/pictures/card";
+import { drawAlert } from "../../convex/pictures/messageCards";
+import { renderPng } from "../../convex/pictures/renderer";
 import { embeddedModules } from "../../scripts/pictures/embed";
 import { PICTURES } from "./examples";
 

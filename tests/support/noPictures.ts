@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalAction } from "../../convex/_generated/server";
 
-/** Replaces `convex/pages/pictures`: there is never anything to draw. */
+/** Replaces `convex/pictures/drawings`: there is never anything to draw. */
 
 const nothing = internalAction({
   args: { subject: v.string() },

@@ -25,7 +25,7 @@ const modules: Modules = import.meta.glob(["../../convex/**/*.*s", "../../convex
 // for a function that no test runs.
 await Promise.allSettled(Object.values(modules).map((load) => load()));
 /** Drawing costs a second of processor time: cards have no pictures unless a test is about them. */
-const drawing: Modules = { "../../convex/pages/pictures.ts": () => import("./noPictures") };
+const drawing: Modules = { "../../convex/pictures/drawings.ts": () => import("./noPictures") };
 const PROVIDERS = "http://providers.test";
 const restores: (() => void)[] = [];
 /** In whose world something runs: what a closed world has left under way reaches nobody in the next one. */

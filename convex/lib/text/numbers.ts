@@ -53,6 +53,11 @@ export function formatUsd(value: number): string {
   return Math.abs(value) < 1 ? formatSmall(value) : formatGrouped(value, 2);
 }
 
+/** `$97,250.50`: an amount or a price on pages and in pictures. */
+export function formatMoney(value: number): string {
+  return `$${formatUsd(value)}`;
+}
+
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
 export function formatShortUsd(value: number): string {
   const size = Math.abs(value);

@@ -1,26 +1,23 @@
 import { parse } from "convex-helpers/validators";
 import { v } from "convex/values";
-import { inflateSync } from "fflate";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
-import { once } from "../lib/lazy";
 import { DAY, HOUR } from "../lib/time";
 import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
+import { readSignal, type SignalData } from "./levels";
 import {
   drawAlert,
   drawDeposit,
-  drawRecord,
   drawSignals,
   drawWeek,
   type DrawnAlert,
   type DrawnWeek,
-} from "./picture";
-import { readCurves } from "./record";
-import { readSignal, type SignalData } from "./signal";
+} from "./messageCards";
+import { renderPng } from "./renderer";
 
 /**
  * Pictures for the messenger, drawn at the delivery of their card: the outbox calls them by their handles. Each is an action
@@ -94,47 +91,3 @@ export const alert = defineDrawing(readAlert, drawAlert);
 
 /** Draws a wallet's address to scan. The subject is the address. */
 export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address), drawDeposit);
-
-/** Draws the preview of a signal or of the record. @returns PNG in base64. */
-export async function drawPreview(ctx: ActionCtx, name: string): Promise<string> {
-  const site = new URL(getSiteUrl()).host;
-  const drawn =
-    name === "record"
-      ? drawRecord(await readCurves(ctx), site)
-      : drawSignals([await readSignal(ctx, name, DAY)], site);
-  const png = await renderPng(drawn);
-  return btoa(Array.from(png, (byte) => String.fromCharCode(byte)).join(""));
-}
-
-/**
- * The renderer with its fonts, created once a module state: on a local stack once, on the platform once an action. Its 1.4 MB
- * are loaded only for a drawing, since no other request should evaluate them.
- */
-const renderer = once(async () => {
-  const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
-    import("@resvg/resvg-wasm"),
-    import("./rendererBytes"),
-    import("./fontBytes"),
-  ]);
-  await initWasm(new Uint8Array(inflateSync(decodeBase64(RENDERER))));
-  const fontBuffers = [decodeBase64(REGULAR), decodeBase64(SEMIBOLD)];
-  return (svg: string) => {
-    const drawing = new Resvg(svg, { font: { fontBuffers, defaultFontFamily: "Inter" } });
-    const image = drawing.render();
-    try {
-      return new Uint8Array(image.asPng());
-    } finally {
-      image.free();
-      drawing.free();
-    }
-  };
-});
-
-/** Renders an SVG as PNG, in the SVG's own size. @throws Error for an unreadable SVG. */
-export async function renderPng(svg: string): Promise<Uint8Array<ArrayBuffer>> {
-  return (await renderer())(svg);
-}
-
-function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-}

@@ -36,10 +36,13 @@ type TimeChart = {
   lines?: readonly { kind: string; points: readonly Point[]; isFilled?: boolean; isStepped?: boolean }[];
   /** Horizontal lines for a time or the whole window, with a name beside the plot; of no length, the name alone. */
   levels?: readonly { kind: string; value: number; name?: string; from?: number; to?: number }[];
-  bands?: readonly { kind: string; low: number; high: number; from: number; to: number }[];
+  /** `says`: what a pointer reads. */
+  bands?: readonly { kind: string; low: number; high: number; from: number; to: number; says?: string }[];
   dots?: readonly (Point & { kind: string })[];
   /** Formats the values of the axis at the left; no axis without it. */
   axis?: (value: number) => string;
+  /** What its lines are measured in, for the pages' script, which tells the figures under the pointer. */
+  unit?: "$" | " %";
 };
 
 const SPAN = 1_000;
@@ -63,8 +66,9 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...bands.flatMap(({ low, high }) => [low, high]),
     ...[...levels, ...dots].map(({ value }) => value),
   ];
+  const range = computeRange(values);
   const x = scaleUtc().domain([from, to]).range([0, SPAN]);
-  const y = scaleLinear().domain(computeRange(values)).range([SPAN, 0]);
+  const y = scaleLinear().domain(range).range([SPAN, 0]);
   const { across, down, shareAcross, shareDown } = createLengths(frame);
   const path = line().digits(frame === undefined ? 0 : 1);
   const steps = line()
@@ -81,7 +85,11 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     ...bands.map((band) => {
       const [left, right] = [across(x(band.from)), across(x(band.to))];
       const [top, bottom] = [down(y(band.high)), down(y(band.low))];
-      return <path class={`band ${band.kind}`} d={buildBox([left, top], [right, bottom])} />;
+      return (
+        <path class={`band ${band.kind}`} d={buildBox([left, top], [right, bottom])}>
+          {band.says !== undefined && <title>{band.says}</title>}
+        </path>
+      );
     }),
     ...lines.flatMap(({ kind, points, isFilled = false, isStepped = false }) => [
       isFilled && <path class={`fill ${kind}`} d={filled(placePoints(points)) ?? ""} />,
@@ -143,6 +151,8 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     <svg
       class={["chart", ...gutters.filter(Boolean)].join(" ")}
       role="img"
+      data-range={chart.unit === undefined ? undefined : [from, to, ...range].join(" ")}
+      data-unit={chart.unit}
       aria-labelledby={`${id}-title ${id}-says`}
     >
       <title id={`${id}-title`}>{title}</title>

@@ -1,110 +1,23 @@
-import type { Child } from "hono/jsx";
-import { encode } from "uqr";
-import { raw } from "hono/html";
 import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/grammar";
 import type { DrawnHistory } from "../alerts/observations";
 import type { Condition } from "../alerts/tables";
+import { joinSourceNames } from "../figures/publicSources";
 import {
   formatBigUsd,
+  formatMoney,
   formatPercent,
   formatShortUsd,
   formatSignedPercent,
-  typeset,
 } from "../lib/text/numbers";
-import { formatCount } from "../lib/text/strings";
 import { formatDate, formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
-import type { PublicSignal } from "../signals/shapes";
 import type { PricePoint } from "../market/views";
-import { Chart, toPoints, type Frame, type Point } from "./chart";
-import { formatMoney, joinSourceNames, renderText } from "./parts";
-import { CurvesChart, type TwoCurves } from "./record";
-import { LevelsChart, type SignalData } from "./signal";
-import { CHART_STYLE, DARK_COLOURS } from "./style";
+import type { PublicSignal } from "../signals/shapes";
+import { BODY, MARGIN, Mark, placeRow, renderSvg, TextLines, type Way } from "./card";
+import { Chart, toPoints, type Point } from "./chart";
+import { LevelsChart, type SignalData } from "./levels";
+import { QrCode } from "./svg";
 
-/**
- * Pictures for the messenger: a card twice as wide as high, because messengers show pictures over a phone's whole width.
- * It has a dark ground of its own, so it looks the same in a dark and in a light chat. No word is smaller than 24 of its
- * 1,000 pixels across, which a phone shows at the size of a caption.
- */
-
-export const WIDTH = 1_000;
-export const HEIGHT = 500;
-/** The space between a word or a mark and the edge. */
-const MARGIN = 36;
-/** The most characters below a card. */
-const FOOT = 66;
-/** The part of a card between its head and its foot. */
-const BODY = { top: 92, bottom: 442 };
-const GAP = 20;
-const FONT = 24;
-
-const STYLE = inlineColours(`
-text { font-family: Inter; font-size: ${FONT}px; fill: var(--ink); }
-.ground { fill: var(--raised); } .edge { fill: var(--accent); }
-.title { font-size: 36px; font-weight: 600; } .figure { font-size: 40px; font-weight: 600; }
-.strong { font-size: 28px; font-weight: 600; } .soft { fill: var(--soft); } .right { text-anchor: end; }
-.up { fill: var(--up); } .down { fill: var(--down); } .flat { fill: var(--even); }
-${CHART_STYLE}
-.chart .path { stroke-width: 3px; } .level { stroke-width: 2.5px; }
-`);
-
-/** The renderer does not know CSS variables, so their colours take their place. */
-function inlineColours(style: string): string {
-  return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => DARK_COLOURS[name] ?? "none");
-}
-
-/** The texts of a card: `aside` opposite the title, below it the source of its figures and the site. */
-type Card = { title: string; aside: string; source: string; site: string };
-
-/** A card's SVG. */
-function renderSvg({ title, aside, source, site }: Card, body: Child): string {
-  const written = renderText(
-    <svg xmlns="http://www.w3.org/2000/svg" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`}>
-      <style>{raw(STYLE)}</style>
-      <rect class="ground" width={WIDTH} height={HEIGHT} />
-      <rect class="edge" width={WIDTH} height="6" />
-      {body}
-      <TextLines kind="title" y={62} say={title} />
-      <TextLines kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
-      <TextLines kind="soft" y={478} say={source} />
-      {source.length + site.length <= FOOT && (
-        <TextLines kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
-      )}
-    </svg>,
-  );
-  return written.replace(/(<text[^<>]*)(>[^<>]+<)/g, (_, tag: string, words: string) => tag + typeset(words));
-}
-
-function TextLines({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
-  return (
-    <text class={kind} x={x} y={y}>
-      {say}
-    </text>
-  );
-}
-
-/** The place of one of several rows between head and foot. @param aside The width of the words beside it. */
-function placeRow(
-  [index, count]: readonly [number, number],
-  aside: number,
-  gutters: Pick<Frame, "left" | "right">,
-): Frame {
-  const height = (BODY.bottom - BODY.top - GAP * (count - 1)) / count;
-  const width = WIDTH - 2 * MARGIN - aside;
-  return {
-    x: MARGIN + aside,
-    y: BODY.top + index * (height + GAP),
-    width,
-    height,
-    below: 42,
-    size: FONT,
-    ...gutters,
-  };
-}
-
-/** ▲, ▼ and ■ as shapes, which the font lacks. */
-const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h22v-22h-22z" };
-type Way = keyof typeof SHAPES;
+/** The pictures of the messenger's cards: signals, a week of them, an alert's last days, a wallet's address. */
 
 /** The day's signals: the price of the day before each, and its levels for as long as it is open. */
 export function drawSignals(signals: readonly SignalData[], site: string): string {
@@ -138,7 +51,7 @@ function Beside({ said: { token, kind, strong, more }, top }: { said: Said; top:
   return (
     <>
       <TextLines kind="figure" y={top + 34} say={token} />
-      <path class={kind} d={SHAPES[kind]} transform={`translate(${MARGIN + 104} ${top + 33})`} />
+      <Mark kind={kind} x={MARGIN + 104} y={top + 33} />
       <TextLines kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} say={strong} />
       {more.map((say, index) => (
         <TextLines kind="soft" y={top + 76 + 32 * index} say={say} />
@@ -151,20 +64,6 @@ function describeSignal({ token, signal, entry, confidence, breakEvenPercent }: 
   const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
   const kind = ({ BUY: "up", SELL: "down", HOLD: "flat" } as const)[signal];
   return { token, kind, strong: signal, more: [formatMoney(entry), `${confidence} % stated,`, needed] };
-}
-
-/** The record: the sum of the results, in steps, against buying and holding (dashed). */
-export function drawRecord(curves: TwoCurves, site: string): string {
-  const card = {
-    title: "The record of the signals",
-    aside: `${formatCount(curves.signals.length, "trade")}, after costs`,
-    source: "Dashed: bought and held",
-    site,
-  };
-  return renderSvg(
-    card,
-    <CurvesChart curves={curves} frame={placeRow([0, 1], 0, { left: 110, right: 130 })} />,
-  );
 }
 
 export type DrawnWeek = {
@@ -285,19 +184,14 @@ const GROUP = /.{1,7}/g;
 
 /** A wallet's address to scan, beside its digits. */
 export function drawDeposit(address: string, site: string): string {
-  const { data, size } = encode(address, { ecc: "M", border: 4 });
   const side = BODY.bottom - BODY.top;
-  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
   const groups = address.match(GROUP) ?? [];
   const lines = [0, 2, 4].map((from) => groups.slice(from, from + 2).join(" "));
   const left = MARGIN + side + MARGIN;
   return renderSvg(
     { title: "Your wallet", aside: "Base, chain 8453", source: "USDC or ETH on Base only", site },
     <>
-      <svg x={MARGIN} y={BODY.top} width={side} height={side} viewBox={`0 0 ${size} ${size}`}>
-        <rect width={size} height={size} fill="#fff" />
-        <path d={dark.join("")} fill="#000" shape-rendering="crispEdges" />
-      </svg>
+      <QrCode text={address} x={MARGIN} y={BODY.top} width={side} height={side} />
       <TextLines kind="soft" x={left} y={BODY.top + 90} say="Scan it, or compare its digits:" />
       {lines.map((say, index) => (
         <TextLines kind="figure" x={left} y={BODY.top + 160 + 60 * index} say={say} />

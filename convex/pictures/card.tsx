@@ -1,0 +1,96 @@
+import type { Child } from "hono/jsx";
+import { raw } from "hono/html";
+import { typeset } from "../lib/text/numbers";
+import type { Frame } from "./chart";
+import { CHART_STYLE, DARK } from "./colours";
+import { renderText } from "./svg";
+
+/**
+ * Pictures for the messenger: a card twice as wide as high, because messengers show pictures over a phone's whole width.
+ * It has a dark ground of its own, so it looks the same in a dark and in a light chat. No word is smaller than 24 of its
+ * 1,000 pixels across, which a phone shows at the size of a caption.
+ */
+
+export const WIDTH = 1_000;
+export const HEIGHT = 500;
+/** The space between a word or a mark and the edge. */
+export const MARGIN = 36;
+/** The most characters below a card. */
+const FOOT = 66;
+/** The part of a card between its head and its foot. */
+export const BODY = { top: 92, bottom: 442 };
+const GAP = 20;
+const FONT = 24;
+
+const STYLE = inlineColours(`
+text { font-family: Inter; font-size: ${FONT}px; fill: var(--ink); }
+.ground { fill: var(--raised); } .edge { fill: var(--accent); }
+.title { font-size: 36px; font-weight: 600; } .figure { font-size: 40px; font-weight: 600; }
+.large { font-size: 72px; font-weight: 600; } .strong { font-size: 28px; font-weight: 600; } .soft { fill: var(--soft); } .right { text-anchor: end; }
+.up { fill: var(--up); } .down { fill: var(--down); } .flat { fill: var(--even); }
+${CHART_STYLE}
+.chart .path { stroke-width: 3px; } .level { stroke-width: 2.5px; }
+`);
+
+/** The renderer does not know CSS variables, so their colours take their place. */
+function inlineColours(style: string): string {
+  const colours: Readonly<Record<string, string>> = DARK;
+  return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => colours[name] ?? "none");
+}
+
+/** The texts of a card: `aside` opposite the title, below it the source of its figures and the site. */
+type Card = { title: string; aside: string; source: string; site: string };
+
+/** A card's SVG. */
+export function renderSvg({ title, aside, source, site }: Card, body: Child): string {
+  const written = renderText(
+    <svg xmlns="http://www.w3.org/2000/svg" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`}>
+      <style>{raw(STYLE)}</style>
+      <rect class="ground" width={WIDTH} height={HEIGHT} />
+      <rect class="edge" width={WIDTH} height="6" />
+      {body}
+      <TextLines kind="title" y={62} say={title} />
+      <TextLines kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
+      <TextLines kind="soft" y={478} say={source} />
+      {source.length + site.length <= FOOT && (
+        <TextLines kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
+      )}
+    </svg>,
+  );
+  return written.replace(/(<text[^<>]*)(>[^<>]+<)/g, (_, tag: string, words: string) => tag + typeset(words));
+}
+
+export function TextLines({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
+  return (
+    <text class={kind} x={x} y={y}>
+      {say}
+    </text>
+  );
+}
+
+/** The place of one of several rows between head and foot. @param aside The width of the words beside it. */
+export function placeRow(
+  [index, count]: readonly [number, number],
+  aside: number,
+  gutters: Pick<Frame, "left" | "right">,
+): Frame {
+  const height = (BODY.bottom - BODY.top - GAP * (count - 1)) / count;
+  const width = WIDTH - 2 * MARGIN - aside;
+  return {
+    x: MARGIN + aside,
+    y: BODY.top + index * (height + GAP),
+    width,
+    height,
+    below: 42,
+    size: FONT,
+    ...gutters,
+  };
+}
+
+/** ▲, ▼ and ■ as shapes, which the font lacks. */
+const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h22v-22h-22z" };
+export type Way = keyof typeof SHAPES;
+
+export function Mark({ kind, x, y }: { kind: Way; x: number; y: number }) {
+  return <path class={kind} d={SHAPES[kind]} transform={`translate(${x} ${y})`} />;
+}
