@@ -35,6 +35,8 @@ const app = defineApp({
     UNOWNED_DAILY_USD: v.optional(v.string()),
     MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
     TRADING_PAUSED: v.optional(v.string()),
+    PAPER: v.optional(v.string()),
+    PAPER_START: v.optional(v.string()),
     ROUND_TRIP_COST_BPS: v.optional(v.string()),
     ANCHOR_PRIVATE_KEY: v.optional(v.string()),
     TRUSTED_PROXY_HOPS: v.optional(v.string()),

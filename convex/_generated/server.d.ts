@@ -57,6 +57,8 @@ type Env = {
   readonly UNOWNED_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
+  readonly PAPER: string | undefined;
+  readonly PAPER_START: string | undefined;
   readonly ROUND_TRIP_COST_BPS: string | undefined;
   readonly ANCHOR_PRIVATE_KEY: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;

@@ -3,7 +3,13 @@ import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { describe } from "../alerts/grammar";
 import { listUserAlerts } from "../alerts/model";
-import { type Account, isFrozen, listKeysOfAccount, parseMessengerLogin } from "../identity/model";
+import {
+  type Account,
+  getMode,
+  isFrozen,
+  listKeysOfAccount,
+  parseMessengerLogin,
+} from "../identity/model";
 import { derivePseudonym } from "../lib/crypto";
 import { toUsd } from "../lib/money/amounts";
 import { formatUsd } from "../lib/text/numbers";
@@ -84,7 +90,7 @@ export const readOverview = internalQuery({
         ...asked.flat(),
         ...proposed.map(({ condition }) => ({ what: describe(condition), note: "an alert, not set yet" })),
       ],
-      orders: await listNewestOrders(ctx, userId),
+      orders: await listNewestOrders(ctx, account),
       limits: listLimits(account, allowance, now),
       recipients: recipients.map(({ address, countsFrom }) => {
         const counts = countsFrom > now ? "counts from" : "since";
@@ -127,11 +133,14 @@ const STATES: Partial<Record<Doc<"orders">["state"], string>> = {
   confirmed: "done",
 };
 
-/** The newest orders that were carried out or are under way. */
-async function listNewestOrders(ctx: QueryCtx, userId: string): Promise<Item[]> {
+/** The newest orders of the account's mode that were carried out or are under way. */
+async function listNewestOrders(ctx: QueryCtx, account: Account): Promise<Item[]> {
+  const { userId } = account;
   const rows = await ctx.db
     .query("orders")
-    .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", 0))
+    .withIndex("by_userId_and_countedAt", (q) =>
+      q.eq("userId", userId).eq("paper", getMode(account)).gt("countedAt", 0),
+    )
     .order("desc")
     .take(SHOWN_ORDERS);
   const note = ({ state, countedAt, _creationTime: at }: Doc<"orders">) =>

@@ -55,7 +55,9 @@ export const storeLook = defineMutation(
     }
     const order = await ctx.db
       .query("orders")
-      .withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", 0))
+      .withIndex("by_userId_and_countedAt", (q) =>
+        q.eq("userId", userId).eq("paper", undefined).gt("countedAt", 0),
+      )
       .order("desc")
       .first();
     const isOrdered = order !== null && (order.endedAt ?? now) + MINUTE >= (last?.at ?? now);

@@ -2,6 +2,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { isPaperDeployment } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { FROZEN } from "../lib/refusals";
 import { charge } from "../platform/limits/charges";
@@ -103,10 +104,23 @@ export async function findLinkedUser(ctx: QueryCtx, address: string): Promise<st
   return (await getOneFrom(ctx.db, "addresses", "by_address", address.toLowerCase()))?.userId ?? null;
 }
 
-/** The rules that every permission to sign depends on. `version` counts their changes. */
+/**
+ * The rules that every permission to sign depends on. `version` counts their changes. `paper`: the mode, as rows of orders
+ * have it.
+ */
 export async function getRules(ctx: QueryCtx, userId: string, now: number) {
   const row = await findAccount(ctx, userId);
-  return { version: row?.version ?? 0, isFrozen: isFrozen(row, now) };
+  return { version: row?.version ?? 0, isFrozen: isFrozen(row, now), paper: getMode(row) };
+}
+
+/** `true` for an account on paper, by its own switch or by the operator's; `undefined` for a live one. */
+export function getMode(row: Pick<Account, "paper"> | null): true | undefined {
+  return isPaperDeployment() || row?.paper !== undefined ? true : undefined;
+}
+
+/** `getMode` of an id. */
+export async function readMode(ctx: QueryCtx, userId: string): Promise<true | undefined> {
+  return getMode(await findAccount(ctx, userId));
 }
 
 export function isFrozen(row: Account | null, now: number): boolean {

@@ -59,6 +59,11 @@ export const accountTables = {
     /** Epoch ms: since when nothing is signed for it, and when that ends. */
     frozenAt: v.optional(v.number()),
     thawsAt: v.optional(v.number()),
+    /**
+     * On paper, where orders move nothing real: since when and, once asked for, from when the account is live (epoch ms).
+     * The mutation that makes it live removes the field.
+     */
+    paper: v.optional(v.object({ since: v.number(), liveFrom: v.optional(v.number()) })),
     /** A messenger account that the owner has unlinked. Until then (epoch ms) no other acts in its place, and it can freeze. */
     formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
 

@@ -88,6 +88,12 @@ const FORMS = {
   /** A higher limit would protect from nothing. */
   MAX_PRICE_IMPACT_BPS: [/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000", "100"],
   TRADING_PAUSED: [/^(?:true|false|1|0)$/i, "must be true or false"],
+  PAPER: [/^(?:on|off)$/i, "must be on or off", "off"],
+  PAPER_START: [
+    /^(?:\d{1,12}(?:\.\d{1,6})? (?:ETH|USDC|USDT|DAI|WETH|CBBTC)(?:, *(?=\d)|$))+$/,
+    "must be amounts of tokens such as 10000 USDC, 0.5 ETH",
+    "10000 USDC, 0.5 ETH",
+  ],
   ROUND_TRIP_COST_BPS: [/^\d{1,4}$/, "must be basis points such as 15", "15"],
   ANCHOR_PRIVATE_KEY: privateKey,
   DAILY_BUDGET_USD: [
@@ -198,4 +204,9 @@ export function listOwnHosts(): string[] {
 /** Whether a switch is on; an absent one is off. */
 export function isOn(name: "TRADING_PAUSED"): boolean {
   return /^(?:true|1)$/i.test(getOptional(name) ?? "");
+}
+
+/** Whether the operator has put every account on paper. A misspelt value does, too: a typo moves nothing real. */
+export function isPaperDeployment(): boolean {
+  return !/^(?:off)?$/i.test(env.PAPER?.trim() ?? "");
 }

@@ -159,6 +159,11 @@ export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: s
   return (await open.first()) !== null;
 }
 
+/** The last check before a key opens, and before signed bytes are stored: no order on paper gets that far. */
+export function requireLive({ paper }: Pick<Doc<"orders">, "paper">): void {
+  if (paper === true) throw new AppError("internal", "An order on paper is never signed");
+}
+
 /** Lifetime of an unsigned order: its caller left long ago. */
 export const PREPARED_FOR_MS = 2 * MINUTE;
 
@@ -183,9 +188,9 @@ export async function findSigningRefusal(
   if (row.userId === NOBODY) return null;
   const paused = getPauseError();
   if (paused !== null) return paused;
-  const { version, isFrozen } = await getRules(ctx, row.userId, now);
+  const { version, isFrozen, paper } = await getRules(ctx, row.userId, now);
   if (isFrozen) return new AppError("paused", `${FROZEN}: nothing was signed`);
-  if (version !== row.rules)
+  if (version !== row.rules || paper !== row.paper)
     return new AppError(
       "forbidden",
       "The owner's rules have changed since: nothing was signed, so order it again",

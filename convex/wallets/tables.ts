@@ -133,6 +133,8 @@ export const vPlacing = {
 const orderFields = {
   /** "" for an unreadable mention. */
   walletId: v.string(),
+  /** Carried out in the book of its wallet, by an account on paper: nothing of it is ever signed. */
+  paper: v.optional(v.literal(true)),
   /** The wallet's user, "" for a service account. */
   userId: v.string(),
   address: v.string(),
@@ -239,9 +241,9 @@ export const walletTables = {
   orders: defineTable(orderFields)
     .index("by_walletId_and_state", ["walletId", "state"])
     .index("by_walletId_and_nonce", ["walletId", "nonce"])
-    .index("by_userId_and_asked", ["userId", "question.byId"])
+    .index("by_userId_and_asked", ["userId", "paper", "question.byId"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
-    .index("by_userId_and_countedAt", ["userId", "countedAt"])
+    .index("by_userId_and_countedAt", ["userId", "paper", "countedAt"])
     .index("by_countedFor", ["countedFor", "countedAt"])
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),

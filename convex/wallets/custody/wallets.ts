@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "
 import { AppError } from "../../lib/errors";
 import { vCaller, type Caller } from "../../platform/limits/callers";
 import { charge } from "../../platform/limits/charges";
-import { findSigningRefusal, findWallet, type WalletKind } from "../model";
+import { findSigningRefusal, findWallet, requireLive, type WalletKind } from "../model";
 import { vWalletKind } from "../tables";
 
 /** Users' wallets and their sealed keys, which `custody/signatures` alone opens. */
@@ -83,6 +83,7 @@ export const getSealedKey = internalQuery({
     const isOpen = order?.state === "prepared" || order?.state === "signed";
     if (order === null || !isOpen)
       throw new AppError("internal", "Nothing is signed for an order that is over");
+    requireLive(order);
     const refusal = isEmpty ? null : await findSigningRefusal(ctx, order, now);
     if (refusal !== null) throw refusal;
     return requireSealedKey(ctx, order.walletId);

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { defineMutation } from "../../platform/changes";
 import { MINUTE, NEVER, SECOND } from "../../lib/time";
-import { findSigningRefusal } from "../model";
+import { findSigningRefusal, requireLive } from "../model";
 import { vOrderRow, type GasRequest } from "../tables";
 import { buildFailure, finalizeOrder } from "./ending";
 import {
@@ -37,6 +37,7 @@ export const storeAuthorization = internalMutation({
   returns: v.boolean(),
   handler: async (ctx, { orderId, relayer, call, ...signed }) => {
     const row = await requireOrder(ctx, orderId);
+    requireLive(row);
     if (row.state !== "prepared") return false;
     const now = Date.now();
     const refusal = await findSigningRefusal(ctx, row, now);

@@ -1,7 +1,6 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { findAccount, getDailyLimit } from "../../identity/model";
-import { findRecipient } from "../../identity/model";
+import { findAccount, findRecipient, getDailyLimit, getMode } from "../../identity/model";
 import { getSetting } from "../../lib/env";
 import { AppError, limitExceeded } from "../../lib/errors";
 import { BPS, formatUnits, toMicroUsd } from "../../lib/money/amounts";
@@ -13,8 +12,8 @@ import type { By, UserRequest } from "../tables";
 
 /**
  * Limits of orders: how much a credential may move in any 24 hours, and to which recipients. Sums are computed from the
- * orders alone, without a counter, so an order that moved nothing counts nothing. The mutation that opens an order also
- * counts it. Amounts are in micro-USD.
+ * orders alone, without a counter, so an order that moved nothing counts nothing, and paper and live orders count apart.
+ * The mutation that opens an order also counts it. Amounts are in micro-USD.
  */
 
 /** The credential and the request of an order. */
@@ -142,20 +141,24 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   const { userId, by, key, most = 0n } = order;
   const orders = () => ctx.db.query("orders");
   const since = now - DAY;
+  const account = await findAccount(ctx, userId);
+  const paper = getMode(account);
   const all = await listSummedOrders(
-    orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since)),
+    orders().withIndex("by_userId_and_countedAt", (q) =>
+      q.eq("userId", userId).eq("paper", paper).gt("countedAt", since),
+    ),
   );
   if (by === "free") {
     const cap = toMicroUsd(getSetting("UNOWNED_DAILY_USD"));
     const ownCaps = { about: " for a userId without an owner", most: cap, orders: all };
-    const from = getAddressKey(order);
+    const from = getAddressKey(order, paper);
     if (from === undefined) return [ownCaps];
     const others = await listSummedOrders(
       orders().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", since)),
     );
     return [ownCaps, { about: " for the short userIds of one network address", most: cap, orders: others }];
   }
-  const limits = [{ about: "", most: getDailyLimit(await findAccount(ctx, userId), now), orders: all }];
+  const limits = [{ about: "", most: getDailyLimit(account, now), orders: all }];
   const mine = all.filter((row) => toCredentialKey(row) === toCredentialKey({ by, keyId: key?._id }));
   if (key?.dailyMicroUsd !== undefined)
     limits.push({ about: ` by the key ${key.name}`, most: BigInt(key.dailyMicroUsd), orders: mine });
@@ -186,10 +189,13 @@ async function listSummedOrders(range: {
   throw new AppError("rate_limited", message, { retryAfterMs: HOUR });
 }
 
-/** The hashed network address against whose sum a free order counts: only for short ids. */
-export function getAddressKey({ userId, by, address }: Ordering): string | undefined {
+/** The hashed network address against whose sum in its mode a free order counts: only for short ids. */
+export function getAddressKey(
+  { userId, by, address }: Ordering,
+  paper: true | undefined,
+): string | undefined {
   return by === "free" && address !== null && isGuessableId(userId)
-    ? sha256Hex(`address:${address}`)
+    ? sha256Hex(`${paper === true ? "paper" : "address"}:${address}`)
     : undefined;
 }
 

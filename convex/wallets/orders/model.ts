@@ -1,6 +1,6 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { requireUnfrozenRules } from "../../identity/model";
+import { readMode, requireUnfrozenRules } from "../../identity/model";
 import { defined } from "../../lib/objects";
 import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
@@ -124,7 +124,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   const paused = getPauseError();
   if (paused !== null) throw paused;
   const { address } = await requireWallet(ctx, walletId);
-  const { version: rules } = await requireUnfrozenRules(ctx, userId);
+  const { version: rules, paper } = await requireUnfrozenRules(ctx, userId);
   const idempotencyKey = toScopedKey(order);
   const source: "x" | "telegram" | "web" = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
   return {
@@ -145,6 +145,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
       mostFee: found?.mostFee,
       minBuyAmount: found?.minBuyAmount,
       value,
+      paper,
     }),
   };
 }
@@ -153,7 +154,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
 export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now: number) {
   const { refusal, counted, isLoose } = await checkLimits(ctx, order, now);
   if (refusal !== null) throw refusal;
-  const countedFor = getAddressKey(order);
+  const countedFor = getAddressKey(order, await readMode(ctx, order.userId));
   return {
     state: "prepared" as const,
     nextCheckAt: now + PREPARED_FOR_MS,

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { requireAllowed, authorize, type Decision } from "../../identity/access";
-import { getRules } from "../../identity/model";
+import { getRules, readMode } from "../../identity/model";
 import { AppError, getErrorData, vErrorCode } from "../../lib/errors";
 import { FROZEN } from "../../lib/refusals";
 import { toUsd } from "../../lib/money/amounts";
@@ -74,10 +74,15 @@ async function findRepeatedOrder(
   const { userId, by, key } = order;
   const since = now - SAME_FOR_MS;
   const orders = ctx.db.query("orders");
+  const paper = await readMode(ctx, userId);
   const newest =
     by === "id"
-      ? orders.withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
-      : orders.withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId).gt("countedAt", since));
+      ? orders.withIndex("by_userId_and_asked", (q) =>
+          q.eq("userId", userId).eq("paper", paper).eq("question.byId", true),
+        )
+      : orders.withIndex("by_userId_and_countedAt", (q) =>
+          q.eq("userId", userId).eq("paper", paper).gt("countedAt", since),
+        );
   const credential = toCredentialKey({ by, keyId: key?._id });
   for (const row of await newest.order("desc").take(MOST_NEWEST)) {
     const isRecent = Math.max(row._creationTime, row.countedAt ?? 0) > since;
@@ -223,8 +228,10 @@ export const findOrderByHash = internalQuery({
     const orders = () => ctx.db.query("orders");
     const byTxHash = await queryByBoth(orders(), "userId", userId, "txHash", txHash).first();
     if (byTxHash !== null) return byTxHash;
-    const countedOrders = orders().withIndex("by_userId_and_countedAt", (q) => q.eq("userId", userId));
-    const newest = await countedOrders.order("desc").take(MOST_SEARCHED);
+    const live = orders().withIndex("by_userId_and_countedAt", (q) =>
+      q.eq("userId", userId).eq("paper", undefined),
+    );
+    const newest = await live.order("desc").take(MOST_SEARCHED);
     return newest.find(({ tries }) => tries.some(({ hash }) => hash === txHash)) ?? null;
   },
 });

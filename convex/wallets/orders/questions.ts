@@ -2,8 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { getRules } from "../../identity/model";
-import { listRecipients } from "../../identity/model";
+import { getRules, listRecipients, readMode } from "../../identity/model";
 import { defineMutation } from "../../platform/changes";
 import { AppError, getErrorData, limitExceeded } from "../../lib/errors";
 import { literals } from "../../lib/literals";
@@ -33,11 +32,12 @@ const MOST_A_DAY = 10;
 
 /** Why a question has ended by itself at `now`; `null` while the owner may still answer it. */
 async function findEndReason(ctx: QueryCtx, row: Order, now: number): Promise<string | null> {
-  const { question, userId, rules, nextCheckAt } = row;
+  const { question, userId, nextCheckAt } = row;
   if (question === undefined || nextCheckAt <= now) return EXPIRED;
-  const { version, isFrozen } = await getRules(ctx, userId, now);
+  const rules = await getRules(ctx, userId, now);
   const link = await findApprovingLink(ctx, userId, now);
-  return isFrozen || version !== rules || link?.messengerId !== question.messengerId ? VOID : null;
+  const isSame = rules.version === row.rules && rules.paper === row.paper;
+  return rules.isFrozen || !isSame || link?.messengerId !== question.messengerId ? VOID : null;
 }
 
 /** An order's state at `now`, even if its question's end is not stored yet. */
@@ -110,9 +110,12 @@ function sliceEnds(address: string): string {
 
 /** @throws AppError `rate_limited` if callers with the id alone have asked too often. */
 async function requireQuestionAllowance(ctx: QueryCtx, userId: string, now: number): Promise<void> {
+  const paper = await readMode(ctx, userId);
   const recent = await ctx.db
     .query("orders")
-    .withIndex("by_userId_and_asked", (q) => q.eq("userId", userId).eq("question.byId", true))
+    .withIndex("by_userId_and_asked", (q) =>
+      q.eq("userId", userId).eq("paper", paper).eq("question.byId", true),
+    )
     .order("desc")
     .take(MOST_A_DAY);
   const quota = (name: string, againAt: number) => limitExceeded(name, Math.max(1, againAt - now));

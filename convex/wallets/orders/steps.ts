@@ -14,6 +14,7 @@ import {
   PREPARED_FOR_MS,
   findSigningRefusal,
   findWalletByAddress,
+  requireLive,
 } from "../model";
 import { vOrderRow, vSwapTerms, vSignedTry, type SignedTry } from "../tables";
 import {
@@ -122,6 +123,7 @@ export const storeSigned = internalMutation({
   returns: v.boolean(),
   handler: async (ctx, { orderId, signed, fee, terms, before }) => {
     const row = await requireOrder(ctx, orderId);
+    requireLive(row);
     const isFirst = before === undefined;
     const isCurrent = isFirst
       ? row.state === "prepared"
