@@ -13,12 +13,13 @@ import {
 import { derivePseudonym, deriveSecret } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { formatDateTime, MINUTE } from "../lib/time";
-import { endLink, isLogin, linkOwner } from "../messenger/linking";
+import { dropLink, endLink, isLogin, linkOwner } from "../messenger/linking";
 import {
   CODE_LENGTH,
   createCodeText,
   findCodeByHash,
   findLink,
+  findLinkOfMessenger,
   findUserOfMessenger,
   hashCode,
   replaceCode,
@@ -71,7 +72,9 @@ export const moveLinkToLogin = defineMutation({ messengerId: v.string() }, async
   const own = await findAccountByLogin(ctx, toMessengerLogin(messengerId));
   if (own === null)
     throw new AppError("not_found", "This chat is the login of no account: /wallet makes one");
-  if ((await findUserOfMessenger(ctx, messengerId)) === own.userId) return;
+  const link = await findLinkOfMessenger(ctx, messengerId);
+  if (link?.confirmedAt !== undefined && link.userId === own.userId) return;
+  if (link?.confirmedAt !== undefined) await dropLink(ctx, link, "account");
   await endLink(ctx, own.userId, "token");
   await linkOwner(ctx, own.userId, messengerId);
 });

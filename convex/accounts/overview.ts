@@ -3,13 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { describe } from "../alerts/grammar";
 import { listUserAlerts } from "../alerts/model";
-import {
-  type Account,
-  getMode,
-  isFrozen,
-  listKeysOfAccount,
-  parseMessengerLogin,
-} from "../identity/model";
+import { type Account, getMode, isFrozen, listKeysOfAccount, parseMessengerLogin } from "../identity/model";
 import { derivePseudonym } from "../lib/crypto";
 import { toUsd } from "../lib/money/amounts";
 import { formatUsd } from "../lib/text/numbers";
@@ -120,7 +114,7 @@ function listWarnings(account: Account, now: number): string[] {
 }
 
 /** The questions of a wallet that its owner may still answer. */
-async function listAsked(ctx: QueryCtx, walletId: string, now: number): Promise<Item[]> {
+export async function listAsked(ctx: QueryCtx, walletId: string, now: number): Promise<Item[]> {
   const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "asked");
   const asked = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
   const open = asked.filter(({ state }) => state === "asked");
@@ -134,7 +128,11 @@ const STATES: Partial<Record<Doc<"orders">["state"], string>> = {
 };
 
 /** The newest orders of the account's mode that were carried out or are under way. */
-async function listNewestOrders(ctx: QueryCtx, account: Account): Promise<Item[]> {
+export async function listNewestOrders(
+  ctx: QueryCtx,
+  account: Pick<Account, "userId" | "paper">,
+  most = SHOWN_ORDERS,
+): Promise<Item[]> {
   const { userId } = account;
   const rows = await ctx.db
     .query("orders")
@@ -142,7 +140,7 @@ async function listNewestOrders(ctx: QueryCtx, account: Account): Promise<Item[]
       q.eq("userId", userId).eq("paper", getMode(account)).gt("countedAt", 0),
     )
     .order("desc")
-    .take(SHOWN_ORDERS);
+    .take(most);
   const note = ({ state, countedAt, _creationTime: at }: Doc<"orders">) =>
     `${STATES[state] ?? state} · ${formatDateTime(countedAt ?? at)}`;
   return Promise.all(rows.map((row) => toItem(ctx, row, note(row))));

@@ -19,7 +19,7 @@ export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
 const buildTapButton = (
-  what: "set" | "once" | "off" | "mute" | "edit",
+  what: "set" | "once" | "off" | "mute" | "unmute" | "edit",
   text: string,
   { _id }: Alert,
 ): Button => ({
@@ -33,9 +33,9 @@ const buildAgainButton = (condition: Condition, text: string): Button => ({
 
 /** The most bytes of a button's command. */
 const LONGEST_COMMAND = 64;
-/** Sets alerts with these conditions by one tap; `null` for more than a button can carry. */
-function buildOnButton(text: string, ...conditions: Condition[]): Button | null {
-  const command = `alert on ${conditions.map((one) => formatCondition(one)).join("; ")}`;
+/** Sets alerts with these conditions by one tap, to fire `once` or always; `null` for more than a button can carry. */
+function buildOnButton(text: string, conditions: readonly Condition[], once = false): Button | null {
+  const command = `alert ${once ? "only" : "on"} ${conditions.map((one) => formatCondition(one)).join("; ")}`;
   return command.length > LONGEST_COMMAND ? null : { text, command };
 }
 
@@ -110,9 +110,9 @@ export function buildConfirmedCard(alert: Alert): AlertCard {
 }
 
 /** An alert that was switched off, or never set. */
-export function buildEndedCard({ condition, confirmedAt }: Alert): AlertCard {
+export function buildEndedCard({ condition, confirmedAt, once }: Alert): AlertCard {
   const what = confirmedAt === undefined ? "Not set" : "Off";
-  const on = confirmedAt === undefined ? null : buildOnButton("On", condition);
+  const on = confirmedAt === undefined ? null : buildOnButton("On", [condition], once);
   return {
     answer: [[`${what}: ${describe(condition)}.`]],
     buttons: [[...(on === null ? [] : [on]), MY_ALERTS]],
@@ -129,7 +129,10 @@ export function buildExpiredCard({ condition }: Alert): AlertCard {
 
 /** The proposals of one message, with a button that sets all. */
 export function buildProposalsCard(proposals: readonly { alert: Alert; present: Present }[]): AlertCard {
-  const all = buildOnButton("Set both", ...proposals.map(({ alert }) => alert.condition));
+  const all = buildOnButton(
+    "Set both",
+    proposals.map(({ alert }) => alert.condition),
+  );
   const each = ({ alert }: { alert: Alert }) => [buildTapButton("set", `Set ${shorten(alert)}`, alert)];
   return {
     answer: [
@@ -177,7 +180,10 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
         : "";
     return `\n${number}. ${describe(condition)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
   };
-  const [active, proposed, off] = [of("active"), of("proposed"), of("off")];
+  const [active, proposed] = [of("active"), of("proposed")];
+  const isOn = ({ alert }: Listed) =>
+    active.some((one) => describe(one.alert.condition) === describe(alert.condition));
+  const off = of("off").filter((one) => !isOn(one));
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
   return {
@@ -191,14 +197,19 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
       ...active.map(({ number, alert }) => [
         buildTapButton("off", `${number} Off`, alert),
         buildTapButton("edit", `${number} Edit`, alert),
-        ...(alert.condition.kind === "digest" ? [] : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
+        ...(alert.condition.kind === "digest"
+          ? []
+          : alert.readyAt > now + MINUTE
+            ? [buildTapButton("unmute", `${number} Unmute`, alert)]
+            : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
       ]),
       ...proposed.map(({ number, alert }) => [
         buildTapButton("set", `${number} Set`, alert),
         buildTapButton("off", `${number} No`, alert),
       ]),
       ...off.map(({ number, alert }) => [
-        buildOnButton(`${number} On`, alert.condition) ?? buildAgainButton(alert.condition, `${number} On`),
+        buildOnButton(`${number} On`, [alert.condition], alert.once) ??
+          buildAgainButton(alert.condition, `${number} On`),
       ]),
     ],
   };

@@ -42,20 +42,21 @@ export async function answerChatWords(
   return answered;
 }
 
-/** What a button does to an alert, by the word before its id (before its lines for `on`). */
-export const TAPPED = /^(?:(set|once|off|mute|edit) +(\S{1,40})|on +(.{1,100}))$/;
+/** What a button does to an alert, by the word before its id (before its lines for `on` and `only`). */
+export const TAPPED = /^(?:(set|once|off|mute|unmute|edit) +(\S{1,40})|(on|only) +(.{1,100}))$/;
 
 /** The card that follows a tap. The list says why nothing more can be set. */
 export async function answerTap(ctx: ActionCtx, userId: string, argument: string): Promise<AlertCard> {
-  const [, what = "on", alertId = "", lines = ""] = TAPPED.exec(argument) ?? [];
+  const [, change, alertId = "", what = change ?? "on", lines = ""] = TAPPED.exec(argument) ?? [];
   const own = { userId, alertId };
   const list = async (say?: string): Promise<AlertCard> =>
     buildListCard(await ctx.runQuery(internal.alerts.model.listForCard, { userId }), Date.now(), say);
   try {
     if (what === "off") return buildEndedCard(await ctx.runMutation(internal.alerts.model.endAlert, own));
-    if (what === "mute") {
-      const { readyAt }: Alert = await ctx.runMutation(internal.alerts.model.mute, own);
-      return await list(`Quiet until ${formatDateTime(readyAt)}.`);
+    if (what === "mute" || what === "unmute") {
+      const isOver = what === "unmute";
+      const { readyAt }: Alert = await ctx.runMutation(internal.alerts.model.mute, { ...own, isOver });
+      return await list(isOver ? "No longer quiet." : `Quiet until ${formatDateTime(readyAt)}.`);
     }
     if (what === "edit") {
       const alerts: Alert[] = await ctx.runQuery(internal.alerts.model.listAlerts, { userId });
@@ -65,7 +66,7 @@ export async function answerTap(ctx: ActionCtx, userId: string, argument: string
       await ctx.runMutation(internal.alerts.model.keepQuestion, { userId, template, alertId: alert._id });
       return buildEditCard(alert);
     }
-    if (what !== "on")
+    if (what !== "on" && what !== "only")
       return buildConfirmedCard(
         await ctx.runMutation(internal.alerts.model.accept, { ...own, once: what === "once" }),
       );
@@ -77,7 +78,8 @@ export async function answerTap(ctx: ActionCtx, userId: string, argument: string
         userId,
         condition,
       });
-      set.push(await ctx.runMutation(internal.alerts.model.accept, { userId, alertId: _id }));
+      const accepted = { userId, alertId: _id, once: what === "only" };
+      set.push(await ctx.runMutation(internal.alerts.model.accept, accepted));
     }
     const [only] = set;
     return only !== undefined && set.length === 1 ? buildConfirmedCard(only) : await list("Set.");

@@ -228,15 +228,17 @@ export const endAlert = internalMutation({
     switchOff(ctx, await requireAlert(ctx, userId, alertId)),
 });
 
-/** Keeps an active alert quiet for two hours. @throws AppError `not_found`; `conflict` for one that is not active. */
+/** Keeps an active alert quiet for two hours, or ends that (`isOver`). @throws AppError `not_found`; `conflict` for one that is not active. */
 export const mute = internalMutation({
-  args: { userId: v.string(), alertId: v.string() },
+  args: { userId: v.string(), alertId: v.string(), isOver: v.boolean() },
   returns: vAlert,
-  handler: async (ctx, { userId, alertId }): Promise<Alert> => {
+  handler: async (ctx, { userId, alertId, isOver }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
     if (row.state !== "active" || row.condition.kind === "digest")
       throw new AppError("conflict", "Only an active alert on a value can be muted");
-    await ctx.db.patch("alerts", row._id, { readyAt: Math.max(row.readyAt, Date.now() + MUTED_MS) });
+    const now = Date.now();
+    const readyAt = isOver ? Math.min(row.readyAt, now) : Math.max(row.readyAt, now + MUTED_MS);
+    await ctx.db.patch("alerts", row._id, { readyAt });
     return getOrThrow(ctx, "alerts", row._id);
   },
 });

@@ -23,7 +23,7 @@ import type { Paragraph } from "../messenger/format";
 import { SECRET_MARK } from "../messenger/tables";
 import { charge } from "../platform/limits/charges";
 import { getChatAllowance } from "../wallets/orders/limits";
-import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Answers about the account of a linked chat: its limits, its id and keys, its data. Steps of their caller's mutation. */
 
@@ -166,15 +166,15 @@ export async function answerDelete(ctx: MutationCtx, request: CommandRequest): P
     await eraseAccount(ctx, await requireLogin(ctx, request));
     return reply("Your data are being deleted. The wallet stays yours, and this chat stays its login.");
   }
-  return {
-    answer: [
-      [{ bold: "🗑 Delete your data?" }],
-      [
-        "Alerts, research, conversations, recipients and cards go for good. The wallet with what is in it, the records of its orders and this login stay: they protect your money. ",
-        { command: "export" },
-        " gives you a copy first.",
-      ],
+  return buildQuestion(
+    "🗑 Delete your data?",
+    [
+      "Alerts, research, conversations, recipients and cards go for good. The wallet with what is in it, the records of its orders, your keys and this login stay: they protect your money. ",
+      { command: "ai" },
+      " revokes keys, and ",
+      { command: "export" },
+      " gives you a copy of your data first.",
     ],
-    buttons: [[{ text: "🗑 Delete", command: "delete yes" }]],
-  };
+    { text: "🗑 Delete", command: "delete yes" },
+  );
 }

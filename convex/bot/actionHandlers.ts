@@ -19,9 +19,9 @@ import { connectAccount } from "../accounts/linkHttp";
 import { getPortfolio } from "../wallets/holdings";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
-import { bareName } from "./commands";
+import { trimName } from "./commands";
 import { askAgain, proposeGas, proposeOrder } from "./orders";
-import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 import { answerLogin, answerWallet, findAccountButton } from "./wallet";
 
 /** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
@@ -29,13 +29,13 @@ type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>
 
 export const actionHandlers = {
   price: async (ctx, { argument }) =>
-    (await answerPrice(ctx, bareName(argument) === "" ? "BTC" : argument)) ??
+    (await answerPrice(ctx, trimName(argument) === "" ? "BTC" : argument)) ??
     reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
 
   /** A deep link (t.me/<bot>?start=CODE) arrives as this command. A stranger may have sent the link, so it only asks. */
   start: (ctx, request) =>
-    request.argument === "" || !request.sender.alone ? welcome(ctx, request) : linking(ctx, request, "asks"),
-  connect: (ctx, request) => linking(ctx, request, "links"),
+    request.argument === "" || !request.sender.alone ? greet(ctx, request) : answerLink(ctx, request, "asks"),
+  connect: (ctx, request) => answerLink(ctx, request, "links"),
 
   portfolio: async (ctx, { userId }) => {
     const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
@@ -45,9 +45,9 @@ export const actionHandlers = {
 
   wallet: answerWallet,
   login: answerLogin,
-  subscribe: toggling(""),
-  switch: toggling(""),
-  unsubscribe: toggling(" off"),
+  subscribe: createToggle(""),
+  switch: createToggle(""),
+  unsubscribe: createToggle(" off"),
 
   again: askAgain,
   gas: proposeGas,
@@ -56,7 +56,7 @@ export const actionHandlers = {
 } satisfies Record<string, Work>;
 
 /** The handler of a command about the chat's news. @param end Behind its argument. */
-function toggling(end: "" | " off"): Work {
+function createToggle(end: "" | " off"): Work {
   return (ctx, { sender, argument, isTap }) =>
     answerToggle(ctx, sender, { argument: `${argument}${end}`.trim(), isTap, isStop: end !== "" });
 }
@@ -98,13 +98,13 @@ async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<P
   });
 }
 
-function line({ token, priceUsd, change }: PricedCoin): string {
+function describePrice({ token, priceUsd, change }: PricedCoin): string {
   const moved = change === null ? "" : ` ${change < 0 ? "▼" : "▲"} ${formatSignedPercent(change)} in 24 h`;
   return `${token} ${formatDollars(priceUsd)}${moved}`;
 }
 
 /** A button for an alert at a level near the price, which it says unless it has another text. */
-function alertButton({ token, priceUsd }: PricedCoin, factor: number, text?: string): Button {
+function buildAlertButton({ token, priceUsd }: PricedCoin, factor: number, text?: string): Button {
   const direction = factor > 1 ? "above" : "below";
   // Three significant digits, as in speech.
   const levelUsd = Number((priceUsd * factor).toPrecision(3));
@@ -115,23 +115,23 @@ function alertButton({ token, priceUsd }: PricedCoin, factor: number, text?: str
 
 /** The answer with a coin's price, by its symbol or name; `null` without a price. */
 export async function answerPrice(ctx: ActionCtx, written: string): Promise<CommandOutcome | null> {
-  const [known] = await findPrices(ctx, [bareName(written)]);
+  const [known] = await findPrices(ctx, [trimName(written)]);
   if (known === undefined) return null;
-  const alerts = [alertButton(known, 1.05), alertButton(known, 0.95)];
+  const alerts = [buildAlertButton(known, 1.05), buildAlertButton(known, 0.95)];
   return {
-    answer: [[{ bold: line(known) }, `\n${formatDateTime(known.observedAt)} (${known.source})`]],
+    answer: [[{ bold: describePrice(known) }, `\n${formatDateTime(known.observedAt)} (${known.source})`]],
     buttons: [alerts, [{ text: "Again", command: `price ${known.token}` }]],
   };
 }
 
 /** The bot's first message: three live prices, with buttons. */
-async function welcome(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+async function greet(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
   const account = await findAccountButton(ctx, request);
   const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
-  const set = prices.slice(0, 1).map((first) => alertButton(first, 1.05, "Set an alert"));
+  const set = prices.slice(0, 1).map((first) => buildAlertButton(first, 1.05, "Set an alert"));
   return {
     answer: [
-      [{ bold: "Welcome!" }, ...prices.map((one) => `\n${line(one)}`)],
+      [{ bold: "Welcome!" }, ...prices.map((one) => `\n${describePrice(one)}`)],
       [
         "Tell me in your own words, in any language, what you want to be alerted to: “wake me when SOL is above 300”.",
       ],
@@ -142,7 +142,7 @@ async function welcome(ctx: ActionCtx, request: CommandRequest): Promise<Command
 }
 
 /** Links the account by a code from the web application (`links`), or asks first (`asks`). The job has only the code's hash. */
-async function linking(
+async function answerLink(
   ctx: ActionCtx,
   request: CommandRequest,
   way: "asks" | "links",
@@ -159,9 +159,9 @@ async function linking(
     }
     await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
     const userId: string = await ctx.runQuery(internal.messenger.linking.getCodeOwner, { ...account, now });
-    const title = { bold: `🔐 Link this chat to ${derivePseudonym(userId)}?` };
-    const question = reply(title, "\nThe web application shows you this name if you made this code.");
-    return { ...question, buttons: [[{ text: "Link", command: `connect ${codeHash}` }]] };
+    const meaning = "The web application shows you this name if you made this code.";
+    const yes = { text: "Link", command: `connect ${codeHash}` };
+    return buildQuestion(`🔐 Link this chat to ${derivePseudonym(userId)}?`, [meaning], yes);
   } catch (error) {
     const code = getErrorData(error)?.code;
     if (code === "rate_limited") return reply(TOO_MANY_CODES);

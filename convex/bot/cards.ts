@@ -1,6 +1,7 @@
 import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import type { Item } from "../accounts/overview";
 import { getOptional } from "../lib/env";
 import { formatUsd } from "../lib/text/numbers";
 import { formatDateTime, MINUTE } from "../lib/time";
@@ -10,14 +11,10 @@ import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
+import { EXPLORER } from "../wallets/model";
 import type { vHolding } from "../wallets/tables";
 
 /** The texts and cards of the bot's answers. */
-
-/** A plain sentence or two. */
-export function buildNotice(...words: Paragraph): Paragraph[] {
-  return [words];
-}
 
 export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
 export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
@@ -25,7 +22,7 @@ export const FORWARDED =
   "I do not accept that from a forwarded message. If you want it, type it here yourself.";
 export const FAILED = "Something went wrong on my side. Please try again in a few minutes.";
 export const TAKES_TOO_LONG = "This takes too long just now. Please try again in a few minutes.";
-export const FLOOD = "Too many messages at once. Wait a minute, then ask again.";
+export const FLOOD = "That was more than 20 messages in a minute: I answer again in a minute.";
 export const TOO_MANY_CODES = "Too many codes were tried. Wait a minute, then try again.";
 export const ALREADY_LINKED: Paragraph = [
   "This account is already linked. Send ",
@@ -48,21 +45,23 @@ export async function needsAccount(
   );
   if (isLogin)
     return {
-      answer: buildNotice("This chat is the login of your account, and not linked to it."),
+      answer: [["This chat is the login of your account, and not linked to it."]],
       buttons: [[{ text: "Use my account here", command: "wallet here" }]],
     };
   if (claimedFrom !== null)
     return {
-      answer: buildNotice(
-        `The account that you have claimed is yours from ${formatDateTime(claimedFrom)} on: send that again then.`,
-      ),
+      answer: [
+        [
+          `The account that you have claimed is yours from ${formatDateTime(claimedFrom)} on: send that again then.`,
+        ],
+      ],
     };
   const address = getOptional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN, buttons: [[CREATE]] };
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
   return {
-    answer: buildNotice("This needs your account: link it, and send that again. Or make one here."),
+    answer: [["This needs your account: link it, and send that again. Or make one here."]],
     buttons: [[{ text: "Link my account", href: url.href }], [CREATE]],
   };
 }
@@ -162,12 +161,26 @@ export function buildLinkedCard(account: string, walletAddress: string): Paragra
 }
 
 /** The record of the signals. @param site The deployment's address. */
-export function recordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
+export function buildRecordCard(whole: WholeRecord, head: PublishedHead | null, site: string): Paragraph[] {
   return [
-    [{ bold: "🏆 The record" }],
-    buildRecordLines(whole),
+    [{ bold: "🏆 The record" }, ...buildRecordLines(whole).slice(1)],
     ...buildHeadLine(head),
     [{ words: "Every signal, and all figures", href: `${site}/record` }],
+  ];
+}
+
+/** The orders that wait for their owner's tap, and the last ones, each with its transaction. */
+export function buildOrdersCard(asked: readonly Item[], last: readonly Item[]): Paragraph[] {
+  if (asked.length + last.length === 0) return [["You have ordered nothing yet. ", ...USAGE]];
+  const describeItem = ({ what, note, txHash }: Item): Paragraph => [
+    { bold: what },
+    `\n${note}`,
+    ...(txHash === undefined ? [] : [" · ", { words: "transaction", href: EXPLORER + txHash }]),
+  ];
+  return [
+    [{ bold: "🧾 Your orders" }],
+    ...asked.map((one) => ["⏳ Waits for your tap: ", ...describeItem(one)]),
+    ...last.map(describeItem),
   ];
 }
 
@@ -198,7 +211,7 @@ export function formatShortAmount(balance: string): string {
 
 /** The progress of a user's active shifts. @param now Epoch ms. */
 export function buildStatusCard(active: readonly Shift[], now: number): Paragraph[] {
-  if (active.length === 0) return buildNotice("No research shift is running.");
+  if (active.length === 0) return [["No research shift is running."]];
   return active.map(({ token, startedAt, stopsAt, interimReportsCount }) => {
     const remaining = Math.max(0, Math.ceil((stopsAt - now) / MINUTE)) * MINUTE;
     return [

@@ -1,14 +1,14 @@
 import { v, type Infer } from "convex/values";
 import { resolveSymbol } from "../lib/money/coins";
+import { getOptional } from "../lib/env";
 import { listKeys } from "../lib/objects";
 import { trimTrailing } from "../lib/text/strings";
-import type { Paragraph } from "../messenger/format";
 import { CODE_LENGTH } from "../messenger/model";
 import { PRINTABLE } from "../platform/records";
 
 /**
- * What is said to the bot: the messages, how they are read, and the commands. Help and the messenger's menu are made from
- * the one list of commands, in its order.
+ * What is said to the bot: the messages, how they are read, and the commands. Help, the messenger's menu and what a model is
+ * told of the bot are made from the one list of commands, in its order.
  */
 
 /** The author of a message to the bot, and its chat. */
@@ -94,16 +94,44 @@ export function hasCode({ name, argument }: ParsedCommand): boolean {
   return name === "start" ? CODE.test(argument) : /^(?:connect|login)$/.test(name) && argument !== "";
 }
 
+/** A command in the payload of a link to the bot, which has 64 letters: what a group's button begins in the private chat. */
+const LINKED_COMMAND = /^do_([A-Za-z0-9_-]{1,61})$/;
+/** The commands in such links: whoever opens a stranger's link has done no more than read, or been asked. */
+const LINKABLE = /^(?:alert [^]+|alerts|portfolio|status|orders|limits|wallet|help|research(?: \S+)?)$/;
+
+/** The private chat's address for a command of a button; `null` without the bot's name. Any other command opens the help. */
+export function buildPrivateLink(command: string): string | null {
+  const bot = getOptional("MESSENGER_BOT_NAME");
+  // A stranger's link starts no research: its card has the button.
+  const wanted = command.replace(/^follow\b/, "research");
+  const payload = btoa(/^[\x20-\x7e]+$/.test(wanted) ? wanted : "help");
+  const letters = payload.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const isFit = LINKABLE.test(wanted) && LINKED_COMMAND.test(`do_${letters}`);
+  return bot === undefined ? null : `https://t.me/${bot}?start=${isFit ? `do_${letters}` : "help"}`;
+}
+
+/** The command in a payload of such a link; `null` for any other one. */
+export function parsePrivateLink(payload: string): string | null {
+  const [, letters] = LINKED_COMMAND.exec(payload) ?? [];
+  if (letters === undefined) return null;
+  try {
+    const command = atob(letters.replaceAll("-", "+").replaceAll("_", "/"));
+    return LINKABLE.test(command) ? command : null;
+  } catch {
+    return null;
+  }
+}
+
 const LONGEST_NAME = 60;
 
 /** A name without the quotation marks around it and the end of a sentence behind it. */
-export function bareName(words: string): string {
+export function trimName(words: string): string {
   return trimTrailing(words.replace(/^[\s"'“”„«»‘’‚]+/, ""), " \n\t\"'“”«»‘’.,;:!?");
 }
 
 /** The token of an argument, by its symbol or name; "" without an argument, `null` for words that can be neither. */
 export function parseFocus(words: string): string | null {
-  const argument = bareName(words);
+  const argument = trimName(words);
   if (argument === "") return "";
   return Array.from(argument).length <= LONGEST_NAME && PRINTABLE.test(argument)
     ? resolveSymbol(argument)
@@ -117,10 +145,10 @@ export function parseFocus(words: string): string | null {
 type Access = "anywhere" | "alone" | "own" | "linked";
 
 /**
- * `inPlace`: the answer to a tap replaces the message of the button. `hidden`: only for buttons, and in neither help nor
- * menu. `binds`: it commits its sender, so a forwarded message cannot give it.
+ * `inPlace`: the answer to a tap replaces the message of the button. `binds`: it commits its sender, so a forwarded message
+ * cannot give it.
  */
-type Trait = "inPlace" | "hidden" | "binds";
+type Trait = "inPlace" | "binds";
 
 /** What answers a command: the table of handlers in `handlers` (mutation), `service` (action) or `updates` (receipt). */
 type Runner = "mutation" | "action" | "receipt";
@@ -128,131 +156,70 @@ type Runner = "mutation" | "action" | "receipt";
 type CommandRow<By extends Runner = Runner> = {
   /** `mutation` needs no provider, `action` asks one; `receipt` is answered before a job keeps its argument. */
   by: By;
+  access: Access;
   /** For the help: `CODE`, `[TOKEN]`; "" for none. */
   argument: string;
-  access: Access;
-  /** One line for help and menu. */
+  /** One line for help and menu; "" for what only buttons say. */
   summary: string;
   traits: readonly Trait[];
 };
 
-function command<const By extends Runner>(
+function define<const By extends Runner>(
   by: By,
-  argument: string,
   access: Access,
-  summary: string,
+  argument = "",
+  summary = "",
   ...traits: Trait[]
 ): CommandRow<By> {
-  return { by, argument, access, summary, traits };
+  return { by, access, argument, summary, traits };
 }
 
 /** By name, in lower case without the slash. The compiler demands a handler of what answers each. */
 const ROWS = {
-  price: command("action", "COIN", "anywhere", "What a coin costs; its name alone works too", "inPlace"),
-  alert: command(
-    "action",
-    "WORDS",
-    "own",
-    "Get an alert when something happens, in your own words",
-    "inPlace",
-  ),
-  alerts: command("mutation", "", "own", "Your alerts, to switch them on and off", "inPlace"),
-  signals: command("mutation", "[TOKEN]", "anywhere", "The latest trading signals of BTC and ETH", "inPlace"),
-  record: command("mutation", "", "anywhere", "How the signals have done, against chance", "inPlace"),
-  whales: command(
-    "mutation",
-    "[HOURS]",
-    "anywhere",
-    "Whale alerts of the last hours: 6, or up to 168",
-    "inPlace",
-  ),
-  subscribe: command("action", "", "anywhere", "Signals, outcomes, whales, the week: sent here", "binds"),
-  switch: command("action", "TOPIC on", "anywhere", "Switch one of them", "inPlace", "hidden", "binds"),
-  unsubscribe: command("action", "[TOPIC]", "anywhere", "Stop them", "hidden", "binds"),
-  research: command(
-    "action",
-    "[TOKEN]",
-    "anywhere",
-    "A research snapshot of a token, or of the whole market",
-  ),
-  report: command("mutation", "[TOKEN]", "anywhere", "The whole text of the last research, with its sources"),
-  follow: command("mutation", "[TOKEN]", "linked", "Start a research shift of eight hours"),
-  stop: command("mutation", "[TOKEN]", "linked", "Stop your research shifts, or that of a token", "inPlace"),
-  status: command("mutation", "", "linked", "How your research shift is doing"),
-  ask: command("action", "QUESTION", "anywhere", "Ask the crypto assistant; a plain question works too"),
-  wallet: command(
-    "action",
-    "",
-    "alone",
-    "Pay in: your wallet's address; makes a wallet if you have none",
-    "binds",
-  ),
-  me: command("mutation", "", "linked", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
-  portfolio: command("action", "", "linked", "Your wallet: its address, and what it holds at live prices"),
-  swap: command("action", "AMOUNT TOKEN to TOKEN", "linked", "Swap, after a tap of yours", "binds"),
-  send: command(
-    "action",
-    "AMOUNT TOKEN to ADDRESS",
-    "linked",
-    "Send to a listed address, after a tap of yours",
-    "binds",
-  ),
-  gas: command("action", "[USDC]", "linked", "Get ETH for network fees with your USDC, after a tap", "binds"),
-  recipients: command(
-    "mutation",
-    "[add ADDRESS]",
-    "linked",
-    "The addresses that you send to",
-    "inPlace",
-    "binds",
-  ),
-  limits: command("mutation", "[USD]", "linked", "What may move in a day, and what is left of it", "binds"),
-  freeze: command("mutation", "", "alone", "Stop everything that moves your money, at once", "binds"),
-  unfreeze: command(
-    "mutation",
-    "",
-    "linked",
-    "End a freeze two hours from now, if this chat is your only login",
-    "binds",
-  ),
-  newid: command(
-    "mutation",
-    "",
-    "linked",
-    "Replace an account id that has leaked with a new one",
-    "inPlace",
-    "binds",
-  ),
-  ai: command(
-    "mutation",
-    "",
-    "linked",
-    "Use your account in AI clients and programs: its id, its keys",
-    "binds",
-  ),
-  login: command("action", "[CODE]", "alone", "Make another chat or the web application your login", "binds"),
-  export: command("mutation", "", "linked", "Your data as a file", "binds"),
-  delete: command("mutation", "", "linked", "Delete your data; the wallet stays yours", "inPlace", "binds"),
-  start: command("action", "", "anywhere", "Say hello", "binds"),
-  connect: command(
-    "action",
-    "CODE",
-    "alone",
-    "Link this account to yours in the web application",
-    "inPlace",
-    "binds",
-  ),
-  unlink: command("mutation", "", "alone", "Unlink this account"),
-  own: command("receipt", "CODE", "alone", "Own the wallet of a link", "inPlace", "hidden", "binds"),
-  approve: command("mutation", "", "linked", "Approve an order of yours", "inPlace", "hidden", "binds"),
-  refuse: command("mutation", "", "linked", "Refuse an order of yours", "inPlace", "hidden", "binds"),
-  pause: command("mutation", "", "linked", "Ask whether to freeze", "hidden"),
-  again: command("action", "", "linked", "Ask again about an order", "hidden", "binds"),
-  help: command("mutation", "", "anywhere", "What I can do"),
+  price: define("action", "anywhere", "COIN", "What a coin costs; its name alone works too", "inPlace"),
+  alert: define("action", "own", "WORDS", "Tells you when something happens, in your own words", "inPlace"),
+  alerts: define("mutation", "own", "", "Your alerts, to change and to switch off", "inPlace"),
+  signals: define("mutation", "anywhere", "[TOKEN]", "The latest signals of BTC and ETH", "inPlace"),
+  record: define("mutation", "anywhere", "", "How the signals have done, against chance", "inPlace"),
+  whales: define("mutation", "anywhere", "[HOURS]", "Whale alerts: 6 hours, or up to 168", "inPlace"),
+  subscribe: define("action", "anywhere", "", "Signals, outcomes, whales, the week: sent here", "binds"),
+  switch: define("action", "anywhere", "TOPIC on", "", "inPlace", "binds"),
+  unsubscribe: define("action", "anywhere", "[TOPIC]", "", "binds"),
+  research: define("action", "anywhere", "[TOKEN]", "A research snapshot of a token, or of the market"),
+  report: define("mutation", "anywhere", "[TOKEN]", "The whole text of the last research, with sources"),
+  follow: define("mutation", "linked", "[TOKEN]", "Research for eight hours, with three reports"),
+  stop: define("mutation", "linked", "[TOKEN]", "Stops your research, or that of a token", "inPlace"),
+  status: define("mutation", "linked", "", "How your research is doing"),
+  ask: define("action", "anywhere", "QUESTION", "Asks the assistant; a plain question works too"),
+  wallet: define("action", "alone", "", "Pay in: your wallet's address, or a new wallet", "binds"),
+  portfolio: define("action", "linked", "", "What your wallet holds, at live prices"),
+  orders: define("mutation", "linked", "", "Your orders: those that wait for you, and the last ones"),
+  swap: define("action", "linked", "AMOUNT TOKEN to TOKEN", "Swaps, after a tap of yours", "binds"),
+  send: define("action", "linked", "AMOUNT TOKEN to ADDRESS", "Sends, after a tap of yours", "binds"),
+  gas: define("action", "linked", "[USDC]", "Gets ETH for network fees with your USDC, after a tap", "binds"),
+  recipients: define("mutation", "linked", "[add ADDRESS]", "Whom you send to", "inPlace", "binds"),
+  limits: define("mutation", "linked", "[USD]", "What may move in a day, and what is left of it", "binds"),
+  me: define("mutation", "linked", "", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
+  freeze: define("mutation", "alone", "", "Stops everything that moves your money, at once", "binds"),
+  unfreeze: define("mutation", "linked", "", "Ends a freeze two hours from now", "binds"),
+  login: define("action", "alone", "[CODE]", "Makes another chat or the web application your login", "binds"),
+  newid: define("mutation", "linked", "", "Replaces an account id that has leaked", "inPlace", "binds"),
+  connect: define("action", "alone", "CODE", "Links this chat to your account elsewhere", "inPlace", "binds"),
+  unlink: define("mutation", "alone", "", "Unlinks this chat"),
+  ai: define("mutation", "linked", "", "Your account in AI clients and programs: its id, its keys", "binds"),
+  export: define("mutation", "linked", "", "Your data as a file", "binds"),
+  delete: define("mutation", "linked", "", "Deletes your data; the wallet stays yours", "inPlace", "binds"),
+  start: define("action", "anywhere", "", "Says hello", "binds"),
+  help: define("mutation", "anywhere", "", "What I can do", "inPlace"),
+  own: define("receipt", "alone", "CODE", "", "inPlace", "binds"),
+  approve: define("mutation", "linked", "", "", "inPlace", "binds"),
+  refuse: define("mutation", "linked", "", "", "inPlace", "binds"),
+  pause: define("mutation", "linked"),
+  again: define("action", "linked", "", "", "binds"),
 };
 
 type Rows = typeof ROWS;
-type CommandName = keyof Rows;
+export type CommandName = keyof Rows;
 /** The names of the commands that one part answers. */
 export type CommandsBy<By extends Runner> = {
   [Name in CommandName]: Rows[Name]["by"] extends By ? Name : never;
@@ -266,26 +233,14 @@ export function findCommand(name: string): BotCommand | null {
   return commands.find((one) => one.name === name) ?? null;
 }
 
+/** Whether a button's command is answered in groups, too. */
+export function isForGroups(written: string): boolean {
+  return findCommand(parseCommand(`/${written}`)?.name ?? "")?.access === "anywhere";
+}
+
 export function isAnsweredBy<By extends Runner>(by: By, name: CommandName): name is CommandsBy<By> {
   return ROWS[name].by === by;
 }
 
 /** The commands in help and menu. */
-export const menu = commands.filter(({ traits }) => !traits.includes("hidden"));
-
-/** The help: a line for each command after an introduction, those for everybody first. */
-export function buildHelp(introduction?: string): Paragraph[] {
-  const isOwn = ({ access }: BotCommand) => access === "linked" || access === "alone";
-  const lines = (some: readonly BotCommand[]) =>
-    some.flatMap(({ name, argument, summary }): Paragraph => [
-      "\n",
-      { command: name },
-      `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
-    ]);
-  return [
-    ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
-    ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
-    [{ bold: "For everybody" }, ...lines(menu.filter((one) => !isOwn(one)))],
-    [{ bold: "For your account" }, ...lines(menu.filter(isOwn))],
-  ];
-}
+export const menu = commands.filter(({ summary }) => summary !== "");

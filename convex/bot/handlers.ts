@@ -1,10 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { listAsked, listNewestOrders } from "../accounts/overview";
 import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
 import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
-import { listRecipients } from "../identity/model";
+import { findAccount, listRecipients } from "../identity/model";
 import { buildListCard } from "../alerts/cards";
 import { listWithValues } from "../alerts/model";
 import { getSiteUrl } from "../lib/env";
@@ -23,6 +24,7 @@ import { getPublishedHead } from "../signals/chain";
 import { buildSignalsCard } from "../signals/cards";
 import { listLatestSignals, getRecord } from "../signals/model";
 import { SIGNAL_TOKENS } from "../signals/rules";
+import { findWallet } from "../wallets/model";
 import { buildDecidedCard } from "../wallets/orders/cards";
 import { answerQuestion } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
@@ -30,18 +32,20 @@ import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/mod
 import { answerAi, answerDelete, answerExport, answerLimits, answerMe } from "./account";
 import {
   needsAccount,
-  buildNotice,
   ONLY_LOGIN,
+  buildOrdersCard,
   buildRecipientsCard,
-  recordCard,
+  buildRecordCard,
   buildStatusCard,
 } from "./cards";
-import { buildHelp, findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
+import { findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
+import { buildHelp } from "./help";
 import {
   answerOrReason,
   putAnswer,
   reply,
   askWhichToken,
+  buildQuestion,
   type CommandOutcome,
   type CommandRequest,
 } from "./outcomes";
@@ -72,8 +76,11 @@ const GET_NEWS: readonly Button[] = [{ text: "🔔 Get them as they come", comma
 /** The default window of /whales, and the most alerts that it shows. */
 const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 
+/** The last orders that /orders shows. */
+const SHOWN_ORDERS = 8;
+
 const READS = {
-  help: () => ({ answer: buildHelp() }),
+  help: (_ctx, { argument }) => buildHelp(argument),
   alerts: async (ctx, { userId, now }) => buildListCard(await listWithValues(ctx, userId), now),
   signals: async (ctx, { argument }) => {
     const name = parseFocus(argument);
@@ -89,7 +96,7 @@ const READS = {
   },
   record: async (ctx) => {
     const whole = await getRecord(ctx, "ALL");
-    const answer = recordCard(whole, await getPublishedHead(ctx), getSiteUrl());
+    const answer = buildRecordCard(whole, await getPublishedHead(ctx), getSiteUrl());
     return { answer, buttons: [SIGNALS.slice(0, 2)] };
   },
   whales: async (ctx, { argument, now }) => {
@@ -121,7 +128,12 @@ const READS = {
   },
   status: async (ctx, { userId, now }) => {
     const active = await listActiveShifts(ctx, userId);
-    return { answer: buildStatusCard(await Promise.all(active.map((one) => toPublicShift(ctx, one))), now) };
+    const none =
+      active.length === 0 ? { buttons: [[{ text: "Follow the market for 8 h", command: "follow" }]] } : {};
+    return {
+      ...none,
+      answer: buildStatusCard(await Promise.all(active.map((one) => toPublicShift(ctx, one))), now),
+    };
   },
 } satisfies Record<string, Read>;
 
@@ -161,7 +173,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     // The shift's own first card is the answer, if it comes to this chat.
     if (stoppable) return { answer: [] };
     return {
-      answer: buildNotice(
+      ...reply(
         `I am following ${getFocusName(focus)} for eight hours: reports come to the chat that you have set.`,
       ),
       buttons: [[buildStopButton(jobId, focus)]],
@@ -176,7 +188,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     for (const { _id: jobId } of meant)
       await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
     return {
-      answer: buildNotice(`I no longer follow ${meant.map((one) => getFocusName(one.token)).join(" and ")}.`),
+      ...reply(`I no longer follow ${meant.map((one) => getFocusName(one.token)).join(" and ")}.`),
       buttons: meant.map((one) => [
         { text: `Follow ${getFocusName(one.token)} again`, command: `follow ${one.token}`.trim() },
       ]),
@@ -192,7 +204,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   },
   // Beside Approve a slip of the finger must not freeze; alarms have a button that does it at once.
   pause: () => ({
-    answer: buildNotice("Freeze your account? Nothing moves any more, from anywhere, until you end it."),
+    ...reply("Freeze your account? Nothing moves any more, from anywhere, until you end it."),
     buttons: FREEZE,
   }),
   freeze: async (ctx, { sender, now }) => {
@@ -209,15 +221,13 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   },
   newid: async (ctx, { userId, argument, isTap }) => {
     if (!isTap || argument !== "yes")
-      return {
-        answer: [
-          [{ bold: "🔁 A new account id?" }],
-          [
-            "The old one stops working at once: give the new one to every program and assistant that uses it. Orders that wait for your approval become void. Wallets, settings and keys stay.",
-          ],
+      return buildQuestion(
+        "🔁 A new account id?",
+        [
+          "The old one stops working at once: give the new one to every program and assistant that uses it. Orders that wait for your approval become void. Wallets, settings and keys stay.",
         ],
-        buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
-      };
+        { text: "🔁 Replace", command: "newid yes" },
+      );
     await replaceAccountId(ctx, userId);
     return reply("Your account has a new id: ", { command: "ai" }, " shows it.");
   },
@@ -227,6 +237,12 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     if (what.toLowerCase() === "add") await addToRecipients(ctx, userId, address);
     if (what.toLowerCase() === "off") await removeFromRecipients(ctx, userId, address);
     return buildRecipientsCard(await listRecipients(ctx, userId), Date.now());
+  },
+  orders: async (ctx, { userId, now }) => {
+    const wallet = await findWallet(ctx, userId, "custody");
+    const account = (await findAccount(ctx, userId)) ?? { userId };
+    const asked = wallet === null ? [] : await listAsked(ctx, wallet.walletId, now);
+    return { answer: buildOrdersCard(asked, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
   },
   me: answerMe,
   limits: answerLimits,

@@ -6,7 +6,7 @@ import { getOptional, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { cut as cutTo } from "../lib/text/strings";
-import type { BotMessage, Sender } from "./commands";
+import { buildPrivateLink, isForGroups, type BotMessage, type Sender } from "./commands";
 
 /** The longest text a message can have. */
 const TEXT_LIMIT = 4_096;
@@ -107,11 +107,14 @@ const webhook: MountedEndpoint = defineEndpoint({
     method: z.literal("answerCallbackQuery").optional().describe("A call of the Bot API, after a tap"),
     callback_query_id: z.string().optional(),
     text: z.string().optional().describe("Shown to who tapped"),
+    url: z.string().optional().describe("The private chat with the bot, which opens for who tapped"),
   }),
   handler: async (ctx, { update_id: updateId, message, channel_post: post, callback_query: query }) => {
     const tap = queryShape.safeParse(query);
     const parsed = messageShape.safeParse(message ?? post);
-    const received = tap.success ? parseTap(tap.data) : parsed.success ? writtenMessage(parsed.data) : null;
+    const written = tap.success ? parseTap(tap.data) : parsed.success ? parseWritten(parsed.data) : null;
+    const isElsewhere = tap.success && written?.sender.alone === false && !isForGroups(tap.data.data);
+    const received = isElsewhere ? null : written;
     const { chat, migrate_to_chat_id: to } = parsed.data ?? {};
     if (chat !== undefined && to !== undefined)
       await ctx.runMutation(internal.bot.updates.moveGroup, { from: String(chat.id), to: String(to) });
@@ -119,6 +122,11 @@ const webhook: MountedEndpoint = defineEndpoint({
       await ctx.runMutation(internal.bot.updates.receiveMessage, { updateId, ...received });
     // The messenger shows a button as waiting until its tap is confirmed, so the confirmation does not wait for the work.
     if (!tap.success) return {};
+    if (isElsewhere) {
+      const url = buildPrivateLink(tap.data.data);
+      const hint = url === null ? { text: "I answer that in a private chat: write to me there." } : { url };
+      return { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id, ...hint };
+    }
     const isShared = received?.sender.alone === false && SWITCH.test(received.text);
     const answer = { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id };
     return isShared ? { ...answer, text: "Administrators of this chat decide that." } : answer;
@@ -140,6 +148,9 @@ type Received = Omit<BotMessage, "updateId">;
 /** The commands about a chat's news, and the only ones of a channel. */
 const SWITCH = /^\/(?:(?:(?:un)?subscribe|switch)(?:[@\s]|$)|start(?:@\w+)?\s+(?:signals|whales)$)/i;
 
+/** What precedes a code. */
+const SHOWN_CODE = /^\/(?:start|connect|login)(?:@\w{1,64})?\s+(?!$)/i;
+
 /** The command of a tapped button, as if it had been typed in its chat. */
 function parseTap({ from, message, data }: z.output<typeof queryShape>): Received | null {
   const sender = message === undefined ? null : parseSender({ ...message, from, sender_chat: undefined });
@@ -150,23 +161,27 @@ function parseTap({ from, message, data }: z.output<typeof queryShape>): Receive
 }
 
 /** A person's message; `null` for those that the bot does not read: the messenger's own, bots', and most of a channel. */
-function writtenMessage(message: Written): Received | null {
+function parseWritten(message: Written): Received | null {
   const sender = parseSender(message);
-  const content = message.text ?? message.caption;
-  if (sender === null || (message.chat.type === "channel" && !SWITCH.test(content ?? ""))) return null;
+  const isChannel = message.chat.type === "channel";
+  // A code that a channel's readers have seen is withdrawn, whatever it was meant for.
+  const said = message.text ?? message.caption;
+  const content = isChannel && !SWITCH.test(said ?? "") ? said?.replace(SHOWN_CODE, "/connect ") : said;
+  const isHeard = !isChannel || SWITCH.test(content ?? "") || content !== said;
+  if (sender === null || !isHeard) return null;
   const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
   if (content === undefined && isSilent) return null;
   const forwarded = message.forward_origin !== undefined || message.forward_date !== undefined;
   // Text that was copied from a card contains invisible joiners.
   const text = cutTo(content?.replaceAll("\u2060", "").trim() ?? "", TEXT_LIMIT);
   if (sender.alone) return { sender, text: text.replace(PASTED, "/start $1"), forwarded };
-  return { sender, forwarded, ...addressedIn(message, text) };
+  return { sender, forwarded, ...findAddressee(message, text) };
 }
 
 const MENTION = /^@(\w{1,64})[\s,:]/;
 
 /** The addressee of a group's message: the bot of a mention, or the author of the message that it replies to. */
-function addressedIn(message: Written, text: string): Pick<BotMessage, "text" | "to"> {
+function findAddressee(message: Written, text: string): Pick<BotMessage, "text" | "to"> {
   const { text: written, caption = "", reply_to_message: replied } = message;
   const marks = message.entities ?? message.caption_entities ?? [];
   const names = marks
@@ -183,12 +198,12 @@ function addressedIn(message: Written, text: string): Pick<BotMessage, "text" | 
     return { text: words, to: name.toLowerCase() };
   }
   // Every message of a topic replies to the message that opened it.
-  const isReply = replied?.from?.id === ownId() && replied?.forum_topic_created === undefined;
+  const isReply = replied?.from?.id === getOwnId() && replied?.forum_topic_created === undefined;
   return isReply ? { text, to: "" } : { text };
 }
 
 /** The id of the service's own bot: its token begins with it. */
-function ownId(): number {
+function getOwnId(): number {
   return Number.parseInt(getOptional("MESSENGER_BOT_TOKEN") ?? "", 10);
 }
 

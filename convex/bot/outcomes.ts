@@ -5,8 +5,15 @@ import { explainRefusal } from "../messenger/failures";
 import type { Button, Paragraph } from "../messenger/format";
 import { ANSWER, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
 import { vButtons, vPicture, vSecret, vSpan, type Picture } from "../messenger/tables";
-import { buildNotice, UNCONFIRMED } from "./cards";
-import { findCommand, parseCommand, type BotMessage, type Sender } from "./commands";
+import { UNCONFIRMED } from "./cards";
+import {
+  buildPrivateLink,
+  findCommand,
+  isForGroups,
+  parseCommand,
+  type BotMessage,
+  type Sender,
+} from "./commands";
 
 /** The request of a command's handler, its outcome, and the delivery of the answer. */
 
@@ -41,7 +48,12 @@ export type CommandOutcome = {
 
 /** An answer of words alone. */
 export function reply(...words: Paragraph): CommandOutcome {
-  return { answer: buildNotice(...words) };
+  return { answer: [words] };
+}
+
+/** A question that a tap answers: what is asked, what it means, and the button. */
+export function buildQuestion(title: string, meaning: Paragraph, tap: Button): CommandOutcome {
+  return { answer: [[{ bold: title }], meaning], buttons: [[tap]] };
 }
 
 export function askWhichToken(command: string): CommandOutcome {
@@ -59,6 +71,18 @@ export async function answerOrReason(
     if (failure === null) throw error;
     return reply(explainRefusal(failure));
   }
+}
+
+/** A group's buttons: those for private chats lead there, and so leave the group's card as it is. */
+function leadToPrivateChat(buttons: readonly (readonly Button[])[]): Button[][] {
+  const rows = buttons.map((row) =>
+    row.flatMap((button): Button[] => {
+      if (!("command" in button) || isForGroups(button.command)) return [button];
+      const href = buildPrivateLink(button.command);
+      return href === null ? [] : [{ text: button.text, href }];
+    }),
+  );
+  return rows.filter((row) => row.length > 0);
 }
 
 /**
@@ -87,7 +111,7 @@ export async function putAnswer(
     kind: ANSWER,
     key: `update:${updateId}`,
     paragraphs: isUnconfirmed ? [UNCONFIRMED, ...paragraphs] : paragraphs,
-    buttons,
+    buttons: sender.alone ? buttons : buttons && leadToPrivateChat(buttons),
     picture,
     secret,
     replaces: isInPlace ? tapped : undefined,

@@ -10,10 +10,24 @@ const QUIET = String.raw`(?:please |can you |could you )*(?:snooze|mute|pause|si
 
 const shown = (subjects: string) => new RegExp(`^${SHOW}${MY}(?:${subjects})${END}$`);
 
-/** The first that fits counts. */
-const PHRASES: readonly (readonly [words: RegExp, command: string])[] = [
+/** The first that fits counts; of several commands the first that the bot has. */
+const PHRASES: readonly (readonly [words: RegExp, ...commands: string[]])[] = [
   [shown("(?:latest |last )?whale alerts|whales"), "whales"],
-  [new RegExp(`^(?:${STOP}|${QUIET}) ${MY}(?:[$\\w]+ ){0,3}(?:alert|alarm)s?(?: .{1,40})?$`), "alerts"],
+  [shown("(?:latest |last |today's |todays |trading )*signals?|signals? (?:for )?today"), "signals"],
+  [shown("(?:signals? )?(?:track )?record|win ?rate|signal (?:results|performance)"), "record"],
+  [
+    new RegExp(
+      `^(?:${STOP}|${QUIET}|(?:un)?subscribe(?: me)?(?: to| from)?|send me|i want) ${MY}(?:daily |weekly |trading |whale )*(?:signals?|news|updates|whales|whale alerts|recap|outcomes|subscriptions?|notifications|messages)(?: .{1,20})?$`,
+    ),
+    "subscribe",
+  ],
+  [/^(?:unsubscribe|subscribe)(?: me)?$/, "subscribe"],
+  [
+    new RegExp(
+      `^(?:${STOP}|${QUIET}) ${MY}(?:[$\\w]+ ){0,3}(?:alert|alarm|(?:standing|recurring) order|dca|digest)s?(?: .{1,40})?$`,
+    ),
+    "alerts",
+  ],
   [
     new RegExp(
       `^${QUIET}(?: (?:it|this|that|me))?(?: for)?(?: (?:an?|one|two|\\d+) ?(?:h|m|min|hours?|minutes?|days?))?$`,
@@ -21,19 +35,62 @@ const PHRASES: readonly (readonly [words: RegExp, command: string])[] = [
     "alerts",
   ],
   [shown("(?:active |price |current |open )?(?:\\w+ )?(?:alert|alarm)s?"), "alerts"],
+  [shown("(?:standing|recurring) orders?|dca(?: plans?| orders?)?"), "alerts"],
+  [new RegExp(`^${STOP} ${MY}(?:research|shifts?|research shifts?)$`), "stop"],
+  [shown("(?:research |shift )?status|how is my research doing"), "status"],
+  [new RegExp(`^${SHOW}my (?:research|shifts?|research shifts?)${END}$`), "status"],
   [
     shown(
-      "deposit(?: address| money| funds| usdc| eth)?|pay in|top up(?: my wallet)?|add (?:funds|money)|fund my wallet|wallet(?: address)?|address",
+      "deposit(?: address| money| funds| usdc| eth)?|pay in|top up(?: my wallet)?|add (?:funds|money)|fund my wallet|wallet(?: address)?|address|(?:create|make)(?: me)? (?:a |my )?wallet",
     ),
     "wallet",
   ],
   [/^how (?:do|can) i (?:deposit|pay in|top up|add (?:funds|money)|fund my wallet)(?: .{1,20})?$/, "wallet"],
-  [shown("portfolio|balances?|holdings"), "portfolio"],
-  [shown("orders|order history|history|trades|transactions"), "orders"],
-  [shown("(?:daily |spending )?limits?"), "limits"],
-  [shown("recipients|address book"), "recipients"],
-  [shown("subscriptions|notifications"), "subscribe"],
-  [/^(?:what can you do|what do you do|help me|commands|menu)$/, "help"],
+  [shown("portfolio|balances?|holdings|what i (?:hold|own)|what do i (?:hold|own)"), "portfolio"],
+  [shown("order history|history|trades|past (?:trades|orders)|transactions"), "history", "orders"],
+  [shown("(?:open |active |pending |last |latest |recent )*orders?"), "orders"],
+  [new RegExp(`^${STOP} ${MY}(?:[$\\w]+ ){0,2}orders?(?: .{1,20})?$`), "orders"],
+  [/^(?:what|which) orders (?:are|do i have)(?: .{1,20})?$/, "orders"],
+  [shown("(?:daily |spending |trading )?limits?"), "limits"],
+  [
+    /^(?:please )?(?:raise|lower|increase|decrease|change|set|edit) (?:my |the )?(?:daily |spending |trading )?limits?(?: .{1,20})?$/,
+    "limits",
+  ],
+  [shown("recipients|address book|contacts"), "recipients"],
+  [
+    /^(?:add|remove|delete|change) (?:an? |my |the )?(?:recipients?|address(?: book)?|contact)(?: .{1,60})?$/,
+    "recipients",
+  ],
+  [/^(?:get|buy|i need|need|i have no|no)(?: some| more)? (?:gas|eth for (?:gas|fees)|gas money)$/, "gas"],
+  [shown("paper(?: mode| trading| account)?"), "paper", "help"],
+  [
+    /^(?:switch|turn|go|use|start|try)(?: on| off| to| with| into)* (?:paper|demo|play)(?: mode| trading| money)?(?: on| off)?$/,
+    "paper",
+    "help",
+  ],
+  [shown("(?:api |access )?keys?|account id|id"), "ai"],
+  [
+    /^(?:i want |i need |give me |get |create |make |revoke |delete |remove |rotate )(?:an? |my |the |all )*(?:api |access |new )*keys?(?: .{1,20})?$/,
+    "ai",
+  ],
+  [/^(?:connect|use|link)(?: .{0,20})? (?:claude|chatgpt|cursor|ai client|ai)(?: .{0,20})?$/, "ai"],
+  [
+    /^(?:my )?(?:account )?id (?:was |has |is |got )*leaked$|^(?:replace|new|change) (?:my )?(?:account )?id$/,
+    "newid",
+  ],
+  [shown("logins?|other logins?"), "login"],
+  [/^(?:change|add|move|make|set)(?: up)? (?:my |a |an |another |the |new )*login(?: .{1,30})?$/, "login"],
+  [/^(?:please )?freeze (?:my |the )?(?:account|wallet|everything|all)(?: now)?$/, "freeze"],
+  [
+    /^(?:please )?(?:unfreeze|thaw|end the freeze|end freeze)(?: (?:my|the) (?:account|wallet))?$/,
+    "unfreeze",
+  ],
+  [/^(?:export|download|give me|send me) (?:all )?(?:my |the )?data$/, "export"],
+  [/^(?:delete|erase|remove) (?:all )?(?:my )?(?:data|account|everything)$/, "delete"],
+  [/^(?:unlink|disconnect)(?: (?:my|the|this) (?:account|chat|messenger))?$/, "unlink"],
+  [shown("page|account|dashboard|profile|settings"), "me"],
+  [shown("subscriptions|notifications|news"), "subscribe"],
+  [/^(?:help|what can you do|what do you do|how does this work|what is this|help me|commands|menu)$/, "help"],
 ];
 
 /** The command that a person's words mean; `null` for any others. Its argument stays empty: only taps and commands have one. */
@@ -44,7 +101,13 @@ export function parsePhrase(text: string): ParsedCommand | null {
     .replace(/[.!?,](?!\S)/g, "")
     .replace(/\s+/g, " ")
     .trim();
-  if (words.length > 100) return null;
-  const found = PHRASES.find(([pattern]) => pattern.test(words))?.[1];
-  return found === undefined || findCommand(found) === null ? null : { name: found, to: null, argument: "" };
+  // “What is a limit order” asks for a definition.
+  if (
+    words.length > 100 ||
+    /^what(?:'s| is| are) (?!.{0,60}\b(?:my|the|your|set|this|todays)\b|today's)/.test(words)
+  )
+    return null;
+  const [, ...names] = PHRASES.find(([pattern]) => pattern.test(words)) ?? [/$/];
+  const name = names.find((one) => findCommand(one) !== null);
+  return name === undefined ? null : { name, to: null, argument: "" };
 }

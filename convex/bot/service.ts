@@ -1,6 +1,5 @@
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
-import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
@@ -8,33 +7,27 @@ import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts
 import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
 import type { Answered } from "../alerts/service";
 import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
-import { DEFAULT_AGENT } from "../chat/agents";
-import { answerChat as answerQuestion } from "../chat/replies";
 import { hasEnded } from "../platform/cache";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import { explainRefusal } from "../messenger/failures";
-import { refuseBeyond } from "../platform/limits/budget";
-import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { log } from "../lib/log";
 import { takeUsage, withUsage } from "../platform/outside/calls";
-import { sha256Hex } from "../lib/crypto";
 import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
-import { MINUTE, getRoundedNow, SECOND, sleep } from "../lib/time";
+import { MINUTE, SECOND, sleep } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { resolveFocus } from "../market/listing";
-import { toChatUser, isChatUser } from "../messenger/model";
-import { toParagraphs } from "../messenger/format";
+import { toChatUser } from "../messenger/model";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
-import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, buildNotice, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
+import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
 import { answerPrice, actionHandlers } from "./actionHandlers";
+import { answerByModel, toCaller } from "./assistant";
 import {
   findCommand,
   isAnsweredBy,
-  buildHelp,
   menu,
   type CommandsBy,
   parseFocus,
@@ -44,6 +37,7 @@ import {
   type BotMessage,
   type Sender,
 } from "./commands";
+import { buildHelp, HELP_BUTTONS } from "./help";
 import { explainOrder, isNearlyOrder, propose, readOrder, WAITING } from "./orders";
 import { parsePhrase } from "./phrases";
 import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
@@ -82,7 +76,7 @@ async function answerText(
   { updateId, sender, text, forwarded, tapped }: BotMessage,
   userId: string | null,
 ): Promise<Worked> {
-  if (text === "") return { answer: buildHelp() };
+  if (text === "") return buildHelp("", "I can't hear voice messages or see pictures yet.");
   if (isKeyRequest(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text) ?? (sender.alone && !forwarded ? parsePhrase(text) : null);
   const argument = parsed?.argument ?? text.trim();
@@ -100,13 +94,16 @@ async function answerText(
     const isName = argument.split(/\s+/).length <= 3;
     const price = isName ? await answerPrice(ctx, argument) : null;
     if (price !== null) return price;
-    return sender.alone ? plainWords(ctx, request, forwarded) : answerTo(ctx, request);
+    return sender.alone ? answerWords(ctx, request, forwarded) : answerByModel(ctx, request);
   }
   const command = findCommand(parsed.name);
-  if (command === null) return { answer: buildHelp(`I do not know /${parsed.name}.`) };
+  if (command === null) return buildHelp("", `I do not know /${parsed.name}.`);
   const { name, access, traits } = command;
   if (forwarded && traits.includes("binds")) return reply(FORWARDED);
-  if (access !== "anywhere" && !sender.alone) return reply(PRIVATE_ONLY, hasCode(parsed) ? CODE_SHOWN : "");
+  if (access !== "anywhere" && !sender.alone)
+    return hasCode(parsed)
+      ? reply(PRIVATE_ONLY, CODE_SHOWN)
+      : { ...reply(PRIVATE_ONLY), buttons: [[{ text: "Write to me", command: name }]] };
   // An account without a link has alerts of its own.
   const owner = userId ?? (access === "own" ? toChatUser(sender.messengerId) : "");
   if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
@@ -126,8 +123,8 @@ function afterFailure(error: unknown, text: string): CommandOutcome {
   const name = parseCommand(text)?.name;
   const isModels = failure.code === "upstream" || failure.code === "not_configured";
   if (!isModels || (name !== undefined && name !== "ask")) return reply(explainRefusal(failure));
-  const remaining = "Questions have to wait. A price needs no model: send a coin's name.";
-  return { answer: [[UNREAD], [remaining]] };
+  const remaining = "Questions have to wait. A price needs no model: send a coin's name. So do these:";
+  return { answer: [[UNREAD], [remaining]], buttons: HELP_BUTTONS };
 }
 
 /** The messenger's sign of typing lasts five seconds; no answer takes a minute. */
@@ -199,18 +196,11 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   ask: async (ctx, request) =>
     request.argument === ""
       ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
-      : answerTo(ctx, request),
+      : answerByModel(ctx, request),
 };
 
-/** The caller of a command: the linked user, or the messenger's account alone. */
-function toCaller({ sender, userId }: CommandRequest): Caller {
-  return userId === "" || isChatUser(userId)
-    ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
-    : { userId, address: null, signedIn: true };
-}
-
 /** Plain words in a private chat: an order, an alert, or a question. */
-async function plainWords(
+async function answerWords(
   ctx: ActionCtx,
   request: CommandRequest,
   forwarded: boolean,
@@ -224,46 +214,15 @@ async function plainWords(
   const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
   const alert = await answerChatWords(ctx, toCaller(request), whose, text);
   if (alert.kind === "none" || alert.kind === "unread")
-    return isNear ? explainOrder(text) : answerTo(ctx, request);
+    return isNear ? explainOrder(text) : answerByModel(ctx, request);
   const outcome = await toAlertOutcome(alert);
   return isNear ? { ...outcome, answer: [...outcome.answer, ONLY_ALERTS] } : outcome;
-}
-
-/** The model's answer to a question. */
-async function answerTo(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
-  const { updateId, sender, userId, argument: question } = request;
-  const caller = toCaller(request);
-  await charge(ctx, "question", caller);
-  await refuseBeyond(ctx, toBillingSubject(caller));
-  getRequired("LLM_GATEWAY_API_KEY");
-  // A private chat is the user's own. A group gets nothing personal, and its conversation is not stored.
-  const personal = sender.alone && userId !== "" ? { userId, agentId: DEFAULT_AGENT } : null;
-  const args = personal === null ? null : { ...personal, now: getRoundedNow() };
-  const response = await answerQuestion(ctx, {
-    agentId: DEFAULT_AGENT,
-    question,
-    messages: args === null ? [] : await ctx.runQuery(internal.chat.runs.readTurns, args),
-    caller,
-    personal: sender.alone,
-  });
-  if (personal !== null) {
-    const reply = pick(response, ["answer", "model", "tokensUsed"]);
-    await ctx.runMutation(internal.chat.runs.storeExchange, {
-      ...personal,
-      question,
-      reply,
-      key: `update:${updateId}`,
-    });
-  }
-  const answer = toParagraphs(response.answer, response.sources);
-  if (answer.length === 0) throw new AppError("upstream", "The model's answer had no words: ask again");
-  return { answer };
 }
 
 async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   if (answered.kind === "open") return buildDoubtCard(answered);
   if (answered.kind === "several") return buildProposalsCard(answered.all);
-  if (answered.kind !== "proposed") return { answer: buildNotice(answered.say) };
+  if (answered.kind !== "proposed") return reply(answered.say);
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
   if (alert.condition.kind === "digest") return card;

@@ -10,10 +10,27 @@ export const botTables = {
   botUpdates: defineTable({ updateId: v.number(), receivedAt: v.number() })
     .index("by_updateId", ["updateId"])
     .index("by_receivedAt", ["receivedAt"]),
+
+  /** The last question of the bot to a chat without a user. Written by `bot/questions`; read for ten minutes. */
+  botQuestions: defineTable({
+    messengerId: v.string(),
+    question: v.string(),
+    answer: v.string(),
+    askedAt: v.number(),
+  })
+    .index("by_messengerId", ["messengerId"])
+    .index("by_askedAt", ["askedAt"]),
 };
 
 export const botRecords: RecordsOf<typeof botTables> = {
   botUpdates: {
     keep: { days: 2, why: "the messenger repeats an update for a day", aged: indexOlderThan("receivedAt") },
+  },
+  botQuestions: {
+    keep: {
+      days: 1,
+      why: "it is answered within ten minutes or not at all",
+      aged: indexOlderThan("askedAt"),
+    },
   },
 };

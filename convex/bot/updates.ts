@@ -22,18 +22,17 @@ import { moveChat } from "../messenger/outbox";
 import { wakeChat } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
-import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, buildNotice, PRIVATE_ONLY } from "./cards";
+import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
-  isAnsweredBy,
-  type CommandsBy,
   parseCommand,
   hasCode,
+  parsePrivateLink,
   type ParsedCommand,
   vMessage,
   type BotMessage,
 } from "./commands";
-import { answerOrReason, putAnswer, type CommandOutcome, vCommandOutcome } from "./outcomes";
+import { answerOrReason, putAnswer, reply, type CommandOutcome, vCommandOutcome } from "./outcomes";
 
 /** Messages to the bot, from their receipt to their answer. */
 
@@ -56,7 +55,7 @@ export const receiveMessage = internalMutation({
     await wakeChat(ctx, sender.chatId);
     const command = parseCommand(text);
     if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
-      await putAnswer(ctx, message, { answer: buildNotice(PRIVATE_ONLY, CODE_SHOWN) });
+      await putAnswer(ctx, message, reply(PRIVATE_ONLY, CODE_SHOWN));
       return null;
     }
     if (!isMeant(message, command)) return null;
@@ -66,9 +65,9 @@ export const receiveMessage = internalMutation({
     // A message without words gets the help, once an hour.
     if (text === "" && !(await hasLeft(ctx, "botHelp", chat))) return null;
     if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
-    // A flood gets one notice, and only in a private chat.
-    else if (sender.alone && (await hasLeft(ctx, "botNotice", chat)))
-      await putAnswer(ctx, message, { answer: buildNotice(FLOOD) });
+    // A flood gets one notice; one of taps on a group's buttons none.
+    else if (!isReader && (await hasLeft(ctx, "botNotice", chat)))
+      await putAnswer(ctx, message, reply(FLOOD));
     return null;
   },
 });
@@ -86,12 +85,12 @@ async function openAnswer(
   command: ParsedCommand | null,
 ): Promise<void> {
   const { sender } = message;
-  const owners = await ownerAnswer(ctx, message);
+  const owners = await answerOwner(ctx, message);
   if (owners !== null) return putAnswer(ctx, message, owners);
   const userId = await findUserOfMessenger(ctx, sender.messengerId);
   // Words may need the model, so they wait for a place, and commands do not; a single word is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
-  const text = message.tapped === undefined ? withoutCode(message.text, command) : message.text;
+  const text = message.tapped === undefined ? hideCode(message.text, command) : message.text;
   const kept = { ...message, text };
   await enqueueWork(ctx, internal.bot.service.answerMessage, kept, {
     ...(needsModel ? { queue: "models" as const } : {}),
@@ -106,11 +105,14 @@ async function openAnswer(
  * payload of a link to the bot is dropped, but for those of our pages, which lead to the subscriptions and to a coin's price.
  * Without a key no code is valid.
  */
-function withoutCode(text: string, command: ParsedCommand | null): string {
+function hideCode(text: string, command: ParsedCommand | null): string {
   if (command?.name === "start" && /^(?:signals|whales)$/.test(command.argument))
     return command.to === null ? "/subscribe" : `/subscribe@${command.to}`;
   const [, coin] = /^price_([A-Z0-9-]{1,20})$/.exec(command?.name === "start" ? command.argument : "") ?? [];
   if (coin !== undefined) return coin;
+  const linked = command?.name === "start" ? parsePrivateLink(command.argument) : null;
+  if (linked !== null) return `/${linked}`;
+  if (command?.name === "start" && command.argument === "help") return "/help";
   if (command?.name === "start" && !hasCode(command)) return "/start";
   if (command === null || !hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
   return `/${command.name} ${hashCode(command.argument)}`;
@@ -134,19 +136,15 @@ const OWNER_LINK = /^own_([0-9a-f]{24})$/;
  * The answer to a link for an owner, or to the tap on Own; `null` for any other message. The receiving transaction makes
  * it, so that no job stores the code.
  */
-async function ownerAnswer(ctx: MutationCtx, message: BotMessage): Promise<CommandOutcome | null> {
+async function answerOwner(ctx: MutationCtx, message: BotMessage): Promise<CommandOutcome | null> {
   const { sender, text, forwarded } = message;
   if (!sender.alone || forwarded) return null;
   const command = parseCommand(text);
   const [, offered] = OWNER_LINK.exec(command?.name === "start" ? command.argument : "") ?? [];
-  if (offered !== undefined) return answerOrReason(() => offer(ctx, offered, sender.messengerId));
-  const name = findCommand(command?.name ?? "")?.name;
-  if (command === null || name === undefined || !isAnsweredBy("receipt", name)) return null;
-  return answerOrReason(() => HANDLERS[name](ctx, command.argument, sender.messengerId));
+  if (offered !== undefined) return answerOrReason(() => offerWallet(ctx, offered, sender.messengerId));
+  if (command?.name !== "own") return null;
+  return answerOrReason(() => claimByCode(ctx, command.argument, sender.messengerId));
 }
-
-type Receipt = (ctx: MutationCtx, argument: string, messengerId: string) => Promise<CommandOutcome>;
-const HANDLERS: Readonly<Record<CommandsBy<"receipt">, Receipt>> = { own: claimByCode };
 
 async function claimByCode(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
   const { waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, {
@@ -159,7 +157,7 @@ async function claimByCode(ctx: MutationCtx, code: string, messengerId: string):
   return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
 }
 
-async function offer(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
+async function offerWallet(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
   const link = { code, messengerId, isTap: false };
   const { userId, waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, link);
   const wallet = await findWallet(ctx, userId, "custody");
@@ -205,7 +203,7 @@ export const wait = defineMutation({ ...vMessage.fields, job: vJob }, async (ctx
     return;
   }
   await completeWork(ctx, job);
-  await putAnswer(ctx, message, { answer: buildNotice(TAKES_TOO_LONG) });
+  await putAnswer(ctx, message, reply(TAKES_TOO_LONG));
 });
 
 /** Apologises after the last attempt. */
@@ -213,7 +211,7 @@ export const storeBotFailure = defineMutation(
   { ...vMessage.fields, ...vFailure },
   async (ctx, { isLast, ...given }) => {
     const { updateId, sender, text, forwarded } = given;
-    if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, { answer: buildNotice(FAILED) });
+    if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, reply(FAILED));
   },
 );
 

@@ -9,7 +9,7 @@ import { SECRET_MARK } from "../messenger/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
 import type { ChatAccount } from "../accounts/chats";
 import { buildDepositCard, CREATE, needsAccount } from "./cards";
-import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Answers about the account of a private chat that take more than one transaction: its wallet, and its login. */
 
@@ -79,8 +79,6 @@ export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Prom
       `${when} this chat is the login of ${account}, unless a freeze cancels it. You are told here.`,
     );
   const warning = `${when}. Tap only if you made the code yourself: the chat that made it stays linked, and may spend what you pay in.`;
-  return {
-    answer: [[{ bold: `🔐 Make this chat the login of ${account}?` }], [warning]],
-    buttons: [[{ text: "🔐 Yes, mine", command: `login ${codeHash}` }]],
-  };
+  const yes = { text: "🔐 Yes, mine", command: `login ${codeHash}` };
+  return buildQuestion(`🔐 Make this chat the login of ${account}?`, [warning], yes);
 }

@@ -41,6 +41,13 @@ export const DEFAULT_AGENT: AgentId = "primary-default";
 const AGENTS =
   "there are primary-default (who answers when agentId is left out), news-default and marketdata-default";
 
+/** What an assistant may do about the functions of the chat in which it answers. @param functions A line for each. */
+const explainFunctions = (functions: string): string =>
+  `This chat is a bot with the functions below, which only the person's tap begins. You do nothing yourself: never write that you, or the bot, have done or will do something. Where the person wants one of them, say so in one short sentence, and end with one line “DO /command words”, such as DO /alerts or DO /swap 25 USDC to ETH: its numbers and coins as the person wrote them. Ask if one is missing. Sending money, recipients and logins have no such line: name the command.\n${functions}`;
+
+/** The line by which an assistant proposes a function. */
+export const PROPOSAL = /^DO \/([a-z]{1,32}(?: [^\n]{1,100})?)$/;
+
 /** @throws AppError `not_found` */
 export function findAgent(id: string): AgentId {
   const agent = listKeys(PROMPTS).find((one) => one === id);
@@ -61,9 +68,18 @@ export function buildConversation(
     turns,
     sources,
     now,
-  }: { question: string; turns: readonly PromptMessage[]; sources: readonly Source[]; now: number },
+    functions,
+  }: {
+    question: string;
+    turns: readonly PromptMessage[];
+    sources: readonly Source[];
+    now: number;
+    /** Those of the bot, a line for each; absent elsewhere. */
+    functions?: string | undefined;
+  },
 ): PromptMessage[] {
   const facts = sources.length === 0 ? "none could be collected" : describeSources(sources, now);
   const content = `Numbered facts, now ${toIso(now).slice(0, 16)}Z:\n${facts}\n\nQuestion: ${question}`;
-  return [{ role: "system", content: `${PROMPTS[agent]}\n\n${RULES}` }, ...turns, { role: "user", content }];
+  const rules = [PROMPTS[agent], RULES, ...(functions === undefined ? [] : [explainFunctions(functions)])];
+  return [{ role: "system", content: rules.join("\n\n") }, ...turns, { role: "user", content }];
 }

@@ -19,6 +19,9 @@ const FACTS_GOOD_MS = 2 * HOUR;
 const WHALES_WITHIN_MS = 6 * HOUR;
 const WHALES = 6;
 
+/** The name of a user's own research among the sources. */
+export const OWN_RESEARCH = "this user's research with this service";
+
 const vContext = v.object({
   facts: vFactsAt.fields.facts,
   /** The service's own data: what it is, and its text in one line. */
@@ -57,7 +60,7 @@ export const readContext = internalQuery({
       own: [
         ...nameLines("this service's trading signals", signals),
         ...nameLines("movements this service was told of", whales),
-        ...nameLines("this user's research with this service", research),
+        ...nameLines(OWN_RESEARCH, research),
       ],
     };
   },

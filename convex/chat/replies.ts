@@ -23,8 +23,10 @@ import { collectFacts } from "../market/collectors";
 import { findCoins, LISTS, withoutRepeats } from "../market/facts";
 import type { CollectionRequest } from "../market/tables";
 import { answerCaller, complete } from "../providers/models/gateway";
-import { findAgent, ANSWER_TOKENS, buildConversation } from "./agents";
-import { readHoldings, type Context } from "./context";
+import { groupBy } from "../lib/objects";
+import { findAgent, ANSWER_TOKENS, buildConversation, PROPOSAL } from "./agents";
+import { dropClaims } from "./claims";
+import { OWN_RESEARCH, readHoldings, type Context } from "./context";
 import { vChatTurn, type ChatTurn } from "./runs";
 
 /**
@@ -44,9 +46,21 @@ export type ChatQuestion = {
   caller: Caller;
   /** Whether the answer may use the user's own research and holdings; true only for an authorized caller. */
   personal: boolean;
+  /** The functions of the bot in which it is asked, a line for each. */
+  functions?: string;
 };
 
-export type ChatReply = { answer: string; sources: CitedSource[]; model: string; tokensUsed: number };
+/** `proposed`: a function of the bot with its words, as the model wrote it, unchecked. */
+export type ChatReply = {
+  answer: string;
+  sources: CitedSource[];
+  model: string;
+  tokensUsed: number;
+  proposed: string | null;
+};
+
+/** The answer of which nothing is left: all of it claimed deeds. */
+export const NOTHING_DONE = "Nothing was done: words alone set, change and move nothing here.";
 
 /**
  * Answers one question of a conversation. For actions.
@@ -54,7 +68,7 @@ export type ChatReply = { answer: string; sources: CitedSource[]; model: string;
  */
 export async function answerChat(
   ctx: ActionCtx,
-  { agentId, question, messages, caller, personal }: ChatQuestion,
+  { agentId, question, messages, caller, personal, functions }: ChatQuestion,
 ): Promise<ChatReply> {
   const startedAt = performance.now();
   const userId = personal ? (caller.userId ?? null) : null;
@@ -64,7 +78,7 @@ export async function answerChat(
   ]);
   const stored = await ctx.runQuery(internal.chat.context.readContext, { userId, now: getRoundedNow() });
   const sources = listCitable(question, { ...stored, own: [...stored.own, ...held] });
-  const conversation = { question, turns: messages, sources, now: Date.now() };
+  const conversation = { question, turns: messages, sources, now: Date.now(), functions };
   const completion = complete(ctx, {
     messages: buildConversation(findAgent(agentId), conversation),
     maxTokens: ANSWER_TOKENS,
@@ -78,14 +92,25 @@ export async function answerChat(
   const given = [question, ...messages.map(({ content }) => content)].join("\n");
   const index = buildCitationIndex(sources, Date.now(), { names: indexNames(stored.facts), question });
   const kept: number[] = [];
-  const { text: words } = resolveFigures(removeForeignLinks(text, given).trim(), index, {
-    kept,
-    left: "mark",
-  });
+  const lines = text.trim().split("\n");
+  const [, proposed = null] =
+    functions === undefined ? [] : (PROPOSAL.exec(lines.at(-1)?.trim() ?? "") ?? []);
+  const said = lines.filter((line) => functions === undefined || !PROPOSAL.test(line.trim())).join("\n");
+  const research = sources.filter(({ fact }) => fact.source === OWN_RESEARCH).map(({ id }) => `f${id}`);
+  const isProven = (sentence: string) =>
+    /\b(?:research|shift|report)/i.test(sentence) &&
+    (sentence.match(/\bf\d+\b/g) ?? []).some((id) => research.includes(id));
+  const honest = dropClaims(removeForeignLinks(said, given), isProven);
+  const { text: words } = resolveFigures(honest, index, { kept, left: "mark" });
   const cited = listCited(kept, index);
-  const sourceNames = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-  const answerText = sourceNames === "" ? words : `${words}\n\nSources: ${sourceNames}`;
-  return { answer: answerText, sources: cited, model, tokensUsed };
+  const byName = groupBy(cited, ({ name }) => name);
+  const sourceNames = Array.from(
+    byName,
+    ([name, of]) => `${of.map(({ id }) => `[${id}]`).join(" ")} ${name}`,
+  );
+  const shown = words === "" && text.trim() !== "" ? NOTHING_DONE : words;
+  const answer = cited.length === 0 ? shown : `${shown}\n\nSources: ${sourceNames.join(", ")}`;
+  return { answer, sources: cited, model, tokensUsed, proposed };
 }
 
 /** Answers a run that a user has paid for. */

@@ -78,9 +78,10 @@ function toAnswer(body: Body, isRepeat: boolean): ToolResult {
     ...told,
     ...(nothingMoved ? { nothingMoved } : {}),
   };
-  // Notices first, then the facts.
+  // Notices first, then the facts, which do not say them again.
+  const rest = { ...facts, notice: undefined, ownedNote: undefined };
   return {
-    content: [{ type: "text", text: [...notices, formatObject({ ...facts, notice: undefined })].join("\n") }],
+    content: [{ type: "text", text: [...notices, formatObject(rest)].join("\n") }],
     structuredContent: notices.length === 0 ? facts : { ...facts, notices },
   };
 }

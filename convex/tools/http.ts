@@ -15,7 +15,7 @@ import {
   type Method,
 } from "../platform/http/router";
 import { callTool, isNothing, type Input, type ToolResult } from "./calls";
-import { describeTool, tools, type ListedTool, type Tool } from "./list";
+import { describeTool, isForReaders, tools, type ListedTool, type Tool } from "./list";
 import { buildRequest, readAnswer, type ServiceRequest } from "./requests";
 import { isObject } from "./text";
 
@@ -118,7 +118,7 @@ async function listFor(message: Message): Promise<ListedTool[]> {
     : null;
   const knowsId = message.named !== undefined || caller !== null;
   return tools
-    .filter(({ reads }) => reads || caller?.readsOnly !== true)
+    .filter((tool) => caller?.readsOnly !== true || isForReaders(tool))
     .map((tool) => describeTool(tool, SCHEMAS))
     .map((tool) =>
       knowsId ? withoutId(tool) : tool.name === "connect_wallet" ? withOptionalId(tool) : tool,
@@ -174,7 +174,7 @@ async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise
   if (named !== undefined && !isUnnamed && String(asked.input.userId).trim() !== named)
     throw new AppError("invalid_request", "This connection names another userId already: leave userId out");
   const caller = await resolveCaller(message, name);
-  if (caller?.readsOnly === true && !tool.reads)
+  if (caller?.readsOnly === true && !isForReaders(tool))
     throw new AppError(
       "forbidden",
       `This key only reads: ${tool.name} needs one with the scope trade or withdraw`,

@@ -198,6 +198,10 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
   },
 };
 
+/** Whether a key that only reads may use a tool: it moves nothing, and what it sends goes to the account's own chat. */
+export const isForReaders = ({ reads, method, repeats }: Tool): boolean =>
+  reads || method === "GET" || repeats === "again";
+
 export const tools: readonly Tool[] = Object.entries(TOOLS).map(([name, rest]) => ({ name, ...rest }));
 
 /** A tool for clients. */

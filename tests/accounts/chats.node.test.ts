@@ -221,8 +221,19 @@ test("the web application or another chat becomes the login two hours later, and
   await say(app, "/limits 5");
   expect(await newest(app)).toContain("not the account's login");
   await say(app, "/start", OTHER);
+  // The chat was linked to somebody else's account meanwhile: that link ends as by /unlink, with what hung on it.
+  const friend = browserOf(app, "friend");
+  const { userId: theirs } = await friend.mutation(api.accounts.profile.signIn, {});
+  const { code: linking } = await friend.mutation(api.messenger.linking.createCode, {});
+  await say(app, `/connect ${linking}`, OTHER);
+  const rulesOf = async () => (await app.rows("accounts")).find((row) => row.userId === theirs)?.version ?? 0;
+  const before = await rulesOf();
   await tap(app, "Use my account here", { from: OTHER, chat: OTHER });
   expect(await newest(app, OTHER)).toContain(address);
+  expect([(await friend.query(api.messenger.linking.status, {})).link, await rulesOf()]).toEqual([
+    null,
+    before + 1,
+  ]);
   await twoHoursPass(app);
   expect(
     (await app.post("/mcp/defi/send", send(userId, { amount: "1000000", idempotencyKey: "2" }))).status,
@@ -293,6 +304,7 @@ test("/ai alone shows the id and makes keys; the data come as a file without eit
 
   await say(app, "/delete yes");
   expect((await app.rows("messages")).length).toBeGreaterThan(5);
+  expect(await newest(app)).toMatch(/your keys and this login stay[^]*\/ai revokes keys/);
   await tap(app, "🗑 Delete");
   await app.settle();
   expect((await app.rows("messengerLinks")).map(({ messengerId }) => messengerId)).toEqual([String(ALICE)]);

@@ -1,12 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { commands, parseCommand } from "../../convex/bot/commands";
+import { commands, menu, parseCommand } from "../../convex/bot/commands";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { expireLeases, loseScheduled } from "../support/rows/leases";
-import { ALICE, arrived, createBotApp, deliver, linkedUser, say, test, underWay, updateOf } from "./support";
+import {
+  ALICE,
+  arrived,
+  createBotApp,
+  deliver,
+  linkedUser,
+  say,
+  tap,
+  test,
+  underWay,
+  updateOf,
+} from "./support";
 
 const HOUR = 3_600_000;
 const HOW_TO_LINK = expect.stringContaining(
@@ -17,12 +28,18 @@ const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const AWAY = "A source that I need does not answer just now. Try again in a minute.";
 
 describe("every command", () => {
-  test("can be put into the messenger's menu, and is told of by /help", async ({ app }) => {
-    const [help = ""] = await say(app, "/HELP");
-    for (const { name, summary } of commands.filter(({ traits }) => !traits.includes("hidden"))) {
+  test("can be put into the messenger's menu, and is told of behind one of the six buttons of /help", async ({
+    app,
+  }) => {
+    await say(app, "/HELP");
+    const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];
+    expect(buttons).toHaveLength(6);
+    const told: string[] = [];
+    for (const { text } of buttons) told.push((await tap(app, text))[0]?.text ?? "");
+    for (const { name, summary } of menu) {
       expect(name).toMatch(/^[a-z0-9_]{1,32}$/);
       expect(summary.length).toBeLessThanOrEqual(256);
-      expect(help).toContain(summary.replaceAll("&", "&amp;"));
+      expect([name, told.filter((text) => text.includes(`/${name}`)).length]).toEqual([name, 1]);
     }
     expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
     expect((await say(app, "/start"))[0]).toContain("Welcome!");
@@ -30,7 +47,7 @@ describe("every command", () => {
 
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
-    expect(own).toHaveLength(20);
+    expect(own).toHaveLength(21);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("wallets")).toEqual([]);
   });

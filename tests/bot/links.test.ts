@@ -185,6 +185,19 @@ describe("a code", () => {
       expect([name, await app.rows("codes")]).toEqual([name, []]);
       expect(await say(app, `/connect ${code}`, { from: 666 })).toEqual([UNKNOWN]);
     }
+    // In a channel, too, where nothing else is answered.
+    const chat = { id: -100_888, type: "channel", title: "C" };
+    for (const name of ["connect", "login", `start@${BOT_NAME}`]) {
+      const { code } = await userWithCode(app, `reader ${name}`);
+      const before = app.cards().length;
+      for (const text of [`/${name} ${code}`, `/${name} ${code}`, `/${name}`, "hello"]) {
+        const { message, ...update } = updateOf(text);
+        const { from: _, ...post } = { ...message, chat, sender_chat: chat };
+        await deliver(app, { ...update, channel_post: post, message: undefined });
+      }
+      await app.settle(20);
+      expect([name, await app.rows("codes"), app.cards().length - before]).toEqual([name, [], 1]);
+    }
   });
 
   test("that nobody can check is refused at once, and no update is lost in a group", async () => {

@@ -95,7 +95,7 @@ describe("alerts", () => {
     const set = { data: `alert set ${mine?._id ?? ""}` };
     // Another account that made up the button's words, and words that were typed.
     const first = "1 Set";
-    expect((await tap(app, first, { ...set, from: 43 }))[0]?.text).toContain("private chat only");
+    expect(await tap(app, first, { ...set, from: 43 })).toEqual([]);
     await say(app, `/${set.data}`);
     expect(await states(app)).toEqual(["proposed", "proposed"]);
     const [on] = await tap(app, first);
@@ -160,6 +160,12 @@ describe("alerts", () => {
     );
     await tap(app, "5 Off");
     expect((await tap(app, "On"))[0]?.text).toContain("Alert set</b>\nBTC at $115,000");
+    // One that was to be told once is so when it is on again.
+    await tap(app, "Off");
+    await say(app, "/alert BTC above 117000");
+    await tap(app, "Only once");
+    await tap(app, "Off");
+    expect((await tap(app, "On"))[0]?.text).toMatch(/\$117,000 or above\n\nI'll tell you once\./);
   });
 
   test("are read from any words, and refused; nothing is armed by a word; what is open is asked", async ({
@@ -210,9 +216,10 @@ describe("alerts", () => {
       ["1 Off", "1 Edit", "1 Mute 2 h"],
       ["2 Off", "2 Edit", "2 Mute 2 h"],
     ]);
-    expect((await tap(app, "1 Mute 2 h"))[0]?.text).toMatch(
-      /^Quiet until[^]*away, now \$100,000 · quiet until/,
-    );
+    const quiet = /^Quiet until[^]*away, now \$100,000 · quiet until/;
+    expect((await tap(app, "1 Mute 2 h"))[0]?.text).toMatch(quiet);
+    expect((await tap(app, "1 Unmute"))[0]?.text).toMatch(/^No longer quiet\.[^]*now \$100,000\n2/);
+    expect((await tap(app, "1 Mute 2 h"))[0]?.text).toMatch(quiet);
     // A muted crossing is not told.
     vi.setSystemTime(Date.now() + 5 * MINUTE);
     await priced(app, 111_000);

@@ -15,7 +15,7 @@ import {
   underWay,
 } from "./support";
 
-const HELP = expect.stringContaining("/help: What I can do");
+const HELP = expect.stringContaining("Say what you want in your own words, or choose:");
 
 test("without the webhook's secret an update is 401, and nothing happens; with none configured 500", async ({
   app,
@@ -97,7 +97,9 @@ describe("an update", () => {
     await arrived(app, 22);
     const sent = (chatId: number) =>
       app.cards().flatMap((card) => (card.chatId === String(chatId) ? [card.text] : []));
-    expect(sent(ALICE).filter((text) => text.startsWith("Too many messages at once."))).toHaveLength(1);
+    expect(
+      sent(ALICE).filter((text) => text.startsWith("That was more than 20 messages in a minute")),
+    ).toHaveLength(1);
     expect(sent(ALICE).length).toBeGreaterThanOrEqual(21);
     expect(sent(ALICE).length).toBeLessThan(30);
     expect(sent(77)).toEqual([HELP]);
@@ -132,6 +134,34 @@ describe("in a group", () => {
     const other = createBotApp({ env: { MESSENGER_BOT_TOKEN: "999999:AAE-another" } });
     expect(await say(other, `/help@${BOT_NAME}`, silent)).toEqual([]);
     expect(await say(other, "/help@simulated_999999_bot", inGroup)).toEqual([HELP]);
+  });
+
+  test("a button for the private chat leads there and leaves the card, which nobody's tap changes", async () => {
+    const app = createBotApp({ env: { MESSENGER_BOT_NAME: BOT_NAME } });
+    await say(app, "/price BTC", inGroup);
+    const shown = app.cards();
+    const [above, below, again] = shown.at(-1)?.keyboard?.flat() ?? [];
+    expect([below?.url, again?.callback_data]).toEqual([expect.stringContaining("?start=do_"), "price BTC"]);
+    const [, payload = ""] =
+      /^https:\/\/t\.me\/simulated_123456_bot\?start=(do_[\w-]{1,61})$/.exec(above?.url ?? "") ?? [];
+    const [proposed = ""] = await say(app, `/start ${payload}`);
+    expect(proposed).toMatch(/❔ BTC at \$[\d,]+ or above<\/b>[^]*until you tap Set/);
+    // What a stranger puts into such a link orders, sends and freezes nothing.
+    for (const command of ["freeze", "swap 5 USDC to ETH", "unlink", "alerts\u0000"])
+      expect((await say(app, `/start do_${btoa(command).replace(/=+$/, "")}`))[0]).toContain("Welcome!");
+    // A card from before, and a tap that was made up.
+    const before = app.cards().length;
+    for (const [at, data] of ["alert BTC above 105,000", "portfolio", "freeze"].entries()) {
+      const { update_id: id, message } = updateOf("a tap", { from: 8 });
+      const card = { message_id: 5, text: "as it stands", chat: { id: GROUP, type: "supergroup" } };
+      const query = { id: `q${at}`, from: message.from, message: card, chat_instance: "1", data };
+      const { body } = await deliver(app, { update_id: id, callback_query: query });
+      expect(body).toMatchObject({
+        url: expect.stringMatching(/^https:\/\/t\.me\/simulated_123456_bot\?start=(?:do_|help)/),
+      });
+    }
+    await app.settle(20);
+    expect(app.cards().length).toBe(before);
   });
 
   test("nothing of a user's own is told, and no code is taken", async ({ app }) => {
