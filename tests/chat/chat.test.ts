@@ -33,7 +33,7 @@ describe("POST /mcp/chat", () => {
       200,
       {
         answer: expect.stringMatching(
-          /DOGE price \$[\d.]+ \[1\], DOGE price change over the day \+[\d.]+\u202F% \[2\]\.\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko$/,
+          /DOGE price \$[\d.]+ \[1\], DOGE price change over the day \+[\d.]+\u202F% \[2\]\.\n\nSources: \[1\] \[2\] CoinGecko$/,
         ),
         agentId: "primary-default",
         model: expect.stringContaining("simulated"),
