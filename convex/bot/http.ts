@@ -166,8 +166,9 @@ function parseWritten(message: Written): Received | null {
   const isChannel = message.chat.type === "channel";
   // A code that a channel's readers have seen is withdrawn, whatever it was meant for.
   const said = message.text ?? message.caption;
-  const content = isChannel && !SWITCH.test(said ?? "") ? said?.replace(SHOWN_CODE, "/connect ") : said;
-  const isHeard = !isChannel || SWITCH.test(content ?? "") || content !== said;
+  const isCode = isChannel && SHOWN_CODE.test(said ?? "") && !SWITCH.test(said ?? "");
+  const content = isCode ? said?.replace(SHOWN_CODE, "/connect ") : said;
+  const isHeard = !isChannel || isCode || SWITCH.test(said ?? "");
   if (sender === null || !isHeard) return null;
   const isSilent = message.media_group_id !== undefined || MEDIA.every((kind) => message[kind] === undefined);
   if (content === undefined && isSilent) return null;

@@ -62,7 +62,9 @@ export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ..
     await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
   } else {
     const outcome = parse(vCommandOutcome, worked);
-    const stored = { ...message, job, userId, outcome, usage: takeUsage() };
+    // The chat has just taken the account whose wallet it is shown.
+    const told = message.text === "/wallet here" ? null : userId;
+    const stored = { ...message, job, userId: told, outcome, usage: takeUsage() };
     await ctx.runMutation(internal.bot.updates.storeBotAnswer, stored);
   }
 });
