@@ -1,7 +1,18 @@
-import { encodeFunctionData, keccak256, numberToHex, stringToHex, type Address } from "viem";
+import {
+  encodeAbiParameters,
+  encodeFunctionData,
+  keccak256,
+  numberToHex,
+  pad,
+  parseAbiParameters,
+  stringToHex,
+  toEventSelector,
+  type Address,
+} from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { NEVER } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { getServiceAddress } from "../../convex/wallets/custody/signatures";
 import { usdcAbi } from "../../scripts/chain/abis";
@@ -22,7 +33,12 @@ useTime();
 const KEY = `0x${"5".repeat(64)}`;
 const test = ownersTest.extend({ settings: { env: { X402_RELAYER_PRIVATE_KEY: KEY, CONFIRMATIONS: "1" } } });
 
+const RESULTS = parseAbiParameters("(bool success, bytes returnData)[]");
+const USED = toEventSelector("AuthorizationUsed(address,bytes32)");
+const OTHER_KEY = `0x${"6".repeat(64)}` as const;
+
 let relayer: Address;
+let stranger: Address;
 /** Of earlier tests. */
 let kept = 0n;
 
@@ -30,6 +46,7 @@ async function setUp(): Promise<void> {
   const address = getServiceAddress("relayer");
   if (address === null) throw new Error("There is no relayer");
   relayer = address;
+  stranger = chain.accounts[8] ?? address;
   await chain.rpc("anvil_setBalance", [relayer, numberToHex(ETHER)]);
   kept = await usdcOf(relayer);
 }
@@ -105,6 +122,23 @@ test("in the chat the refusal has a button, and after Done the waiting order is 
   expect(await etherOf(address)).toBeGreaterThan(0n);
 });
 
+test("what the USDC no longer pays for by the tap is not exchanged", async ({ app }) => {
+  const { address } = await owner(app, DOLLARS);
+  await setUp();
+  await say(app, "/gas 2");
+  await chain.feeds.pause();
+  try {
+    const updatedAt = Math.floor(Date.now() / 1_000);
+    await chain.feeds.set("ETH", { answer: 450_000_000_000n, updatedAt });
+    await tap(app, "✅ Approve");
+  } finally {
+    await chain.feeds.tick();
+    chain.feeds.resume();
+  }
+  expect(await newest(app)).toContain("The price has moved since then: nothing was signed");
+  expect([await sums(address), await usdcOf(relayer)]).toEqual([[20_000_000n, 0n], kept]);
+});
+
 describe("when the exchange does not come about", () => {
   /** The node has not seen any transaction. */
   const unseen = () =>
@@ -127,6 +161,26 @@ describe("when the exchange does not come about", () => {
     if (row === undefined) throw new Error("There is no such order");
     return row;
   }
+  type GasOrder = Awaited<ReturnType<typeof gasOrder>>;
+  /** Anybody may use an authorization that they have seen. */
+  async function useAsStranger(wallet: Address, { _id, exchange }: GasOrder): Promise<void> {
+    const nonce = keccak256(stringToHex(_id));
+    const terms = [wallet, relayer, 2_000_000n, 0n, BigInt(exchange?.validBefore ?? 0), nonce] as const;
+    const args = [...terms, hex.parse(exchange?.signature)] as const;
+    const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
+    await chain.rpc("eth_sendTransaction", [{ from: stranger, to: TOKENS.USDC, data, gas: "0x493e0" }]);
+    await chain.miner.mine();
+    expect(await sums(wallet)).toEqual([18_000_000n, 0n]);
+  }
+  /** What the node says of an authorization's use; the balance beside it is whatever it was. */
+  const claimingUse = (used: boolean) =>
+    answering(({ method, params }) => {
+      if (method !== "eth_call" || !JSON.stringify(params).includes("e94a0102")) return null;
+      const words = [used ? 1n : 0n, 20_000_000n].map((one) => numberToHex(one, { size: 32 }));
+      return {
+        result: encodeAbiParameters(RESULTS, [words.map((one) => ({ success: true, returnData: one }))]),
+      };
+    });
   const check = async (app: WalletApp, orderId: string) => {
     await app.t.action(internal.wallets.actions.checkSigned, { orderId: orderId as never });
     return (await app.rows("orders")).find(({ _id }) => _id === orderId);
@@ -135,20 +189,13 @@ describe("when the exchange does not come about", () => {
   test("a stranger's use of the authorization is answered with the ether alone, once", async ({ app }) => {
     const pass = timePassing(app);
     const { wallet, row, exchange, ether } = await authorized(app);
-    // What the relayer has signed, but nobody mines, shows the authorization to everybody.
     const service = (await app.rows("orders")).find(({ _id }) => _id === exchange.serviceId);
     const sent = service?.request.kind === "refuel" ? service.request.data : "0x";
-    const nonce = keccak256(stringToHex(row._id));
-    const terms = [wallet, relayer, 2_000_000n, 0n, BigInt(exchange.validBefore), nonce] as const;
-    const args = [...terms, hex.parse(exchange.signature)] as const;
-    const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
-    expect(sent).toContain(data.slice(10, 74));
+    // What the relayer has signed, but nobody mines, shows the authorization to everybody.
+    expect(sent).toContain(exchange.signature.slice(2));
     await chain.rpc("anvil_dropAllTransactions", []);
-    const [stranger = wallet] = chain.accounts.slice(8);
-    await chain.rpc("eth_sendTransaction", [{ from: stranger, to: TOKENS.USDC, data, gas: "0x493e0" }]);
     chain.miner.resume();
-    await chain.miner.mine();
-    expect(await sums(wallet)).toEqual([18_000_000n, 0n]);
+    await useAsStranger(wallet, row);
     for (let look = 0; look < 4; look++) {
       await check(app, row._id);
       await chain.miner.mine();
@@ -215,6 +262,9 @@ describe("when the exchange does not come about", () => {
     const ended = await check(app, row._id);
     expect([ended?.state, ended?.error]).toEqual(["failed", expect.stringContaining("nothing was moved")]);
     expect(await sums(wallet)).toEqual([20_000_000n, 0n]);
+    // It is looked at once more, and then left.
+    await pass(2);
+    expect((await gasOrder(app)).nextCheckAt).toBe(NEVER);
     // Late steps of another look change nothing.
     for (const step of [
       { kind: "expired" },
@@ -225,12 +275,89 @@ describe("when the exchange does not come about", () => {
       await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: row._id, step });
     expect((await gasOrder(app)).endedAt).toBe(ended?.endedAt);
     stop();
+    deadlines.receipt = 10_000;
     expect((await buy(app, { usdc: "2000000" })).body.status).toBe("confirmed");
     const done = await gasOrder(app, 1);
     for (const step of [{ kind: "expired" }, { kind: "sent", txHash: "0x1" }] as const)
       await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: done._id, step });
     const after = await gasOrder(app, 1);
     expect([after.state, after.endedAt, after.txHash]).toEqual(["confirmed", done.endedAt, done.txHash]);
+  });
+
+  test("a node that invents a use of the authorization, with another's transaction, has no ether given", async ({
+    app,
+  }) => {
+    const wallet = await app.fundedWallet("alice", DOLLARS);
+    await setUp();
+    deadlines.receipt = 100;
+    const stop = refusingEstimates();
+    await buy(app, { usdc: "2000000" });
+    const row = await gasOrder(app);
+    const transactionHash = await chain.rpc("eth_sendTransaction", [{ from: stranger, to: stranger }]);
+    await chain.miner.mine();
+    const topics = [USED, pad(wallet), keccak256(stringToHex(row._id))];
+    const place = { blockNumber: "0x1", blockHash: pad("0x1"), transactionIndex: "0x0", logIndex: "0x0" };
+    const used = { address: TOKENS.USDC, topics, data: "0x", transactionHash, ...place, removed: false };
+    const endClaim = claimingUse(true);
+    const endLogs = answering(({ method }) => (method === "eth_getLogs" ? { result: [used] } : null));
+    for (let look = 0; look < 3; look++) {
+      await check(app, row._id);
+      await chain.miner.mine();
+    }
+    expect(await sums(wallet)).toEqual([20_000_000n, 0n]);
+    expect((await app.rows("orders")).filter(({ request }) => request.kind === "refuel")).toHaveLength(1);
+    endLogs();
+    endClaim();
+    stop();
+    await until(async () => {
+      await chain.miner.mine();
+      return (await check(app, row._id))?.state === "confirmed";
+    });
+    const [held, got] = await sums(wallet);
+    expect([held, got > 0n, (await usdcOf(relayer)) - kept]).toEqual([18_000_000n, true, 2_000_000n]);
+  });
+
+  test("a use that a node hides until the end is answered behind it: once, also where the relayer fails first, and has another key by then", async ({
+    app,
+  }) => {
+    const wallet = await app.fundedWallet("alice", DOLLARS);
+    await setUp();
+    const pass = timePassing(app);
+    deadlines.receipt = 100;
+    const stop = refusingEstimates();
+    await buy(app, { usdc: "2000000" });
+    const row = await gasOrder(app);
+    await useAsStranger(wallet, row);
+    const reveal = claimingUse(false);
+    await pass(12);
+    expect((await gasOrder(app)).state).toBe("failed");
+    reveal();
+    const halves = async () =>
+      (await app.rows("orders")).flatMap(({ request, address, state }) =>
+        request.kind === "refuel" ? [[address === relayer, state]] : [],
+      );
+    for (let look = 0; look < 4; look++) {
+      await check(app, row._id);
+      await chain.miner.mine();
+    }
+    // The relayer's payment fails unsigned, and is the same one each time.
+    expect([(await gasOrder(app)).state, (await halves()).length]).toEqual(["signed", 2]);
+    vi.stubEnv("X402_RELAYER_PRIVATE_KEY", OTHER_KEY);
+    await chain.rpc("anvil_setBalance", [getServiceAddress("relayer"), numberToHex(ETHER)]);
+    stop();
+    await until(async () => {
+      await chain.miner.mine();
+      return (await check(app, row._id))?.state === "confirmed";
+    });
+    for (let look = 0; look < 3; look++) await check(app, row._id);
+    const ether = row.request.kind === "gas" ? BigInt(row.request.ether) : 0n;
+    expect(await sums(wallet)).toEqual([18_000_000n, ether]);
+    expect(await halves()).toEqual([
+      [true, "failed"],
+      [true, "failed"],
+      [false, "confirmed"],
+    ]);
+    expect((await gasOrder(app)).error).toBeUndefined();
   });
 
   test("without USDC, relayer or its ether it is refused, and nothing is signed", async ({ app }) => {

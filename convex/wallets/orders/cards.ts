@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { QueryCtx } from "../../_generated/server";
 import { defineMutation } from "../../platform/changes";
-import { formatUnits, roundUnits, toUsd } from "../../lib/money/amounts";
+import { roundUnits, toUsd } from "../../lib/money/amounts";
 import { FROZEN } from "../../lib/refusals";
 import { formatDollars } from "../../lib/text/numbers";
 import { formatDateTime } from "../../lib/time";
@@ -30,7 +30,7 @@ const OWN_WORDS = new Map([
   [FROZEN, "You froze your account"],
 ]);
 
-/** Significant digits of an amount that is about to be bought. */
+/** Significant digits of an amount that is bought, and of a fee. */
 const DIGITS = 4;
 
 /** @param facts Known only when the question is asked; `recipient` is `null` for a swap, sums in micro-USD. */
@@ -149,8 +149,7 @@ function describeRecipient(recipient: Recipient, lookAlike: string | null): stri
 export function describeOrder(request: Order["request"], bought?: string): string {
   if (!isUserRequest(request)) return request.kind;
   if (request.kind === "send") return `${formatMoved(request)} to ${request.toAddress}`;
-  if (request.kind === "gas")
-    return `${formatMoved(request)} → ${formatTokenAmount(request.ether, "ETH")} for fees`;
+  if (request.kind === "gas") return `${formatMoved(request)} → ${round(request.ether, "ETH")} ETH for fees`;
   const { toToken } = request;
   const arrived = bought === undefined ? toToken : formatTokenAmount(bought, toToken);
   return `${formatMoved(request)} → ${arrived}`;
@@ -200,7 +199,7 @@ function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
     describeOrder(request, bought),
     ...(paid === 0n
       ? []
-      : [`Network fee paid: ${describeFee(paid, etherPrice)} (${formatUnits(paid, 18)} ETH)`]),
+      : [`Network fee paid: ${describeFee(paid, etherPrice)} (${roundUnits(paid, 18, DIGITS)} ETH)`]),
     `From ${address}`,
     ...(error === undefined ? [] : [error.replace(GAS_WAY, "")]),
     ...(question === undefined
