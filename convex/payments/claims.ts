@@ -10,7 +10,7 @@ import { queryBy } from "../platform/records";
 import { SECOND } from "../lib/time";
 import { enqueueWork, findWork } from "../platform/work";
 import { findUserIdByAddress } from "../wallets/model";
-import { buyReport, transferKey } from "./deposits";
+import { buyReport, toTransferKey } from "./deposits";
 import {
   requireClaim,
   findClaimByPayment,
@@ -87,14 +87,6 @@ export const isOwed = internalQuery({
   handler: async (ctx, { payer, order }) => (await findOwedClaim(ctx, payer, order)) !== null,
 });
 
-/** Joins a verified authorization to the payer's open claim for the same order. @returns `null` if there is none by now. */
-export const joinOwed = internalMutation({
-  args: vPurchase,
-  returns: v.union(vClaimed, v.null()),
-  handler: async (ctx, given): Promise<Claimed | null> =>
-    (await findJoinedClaim(ctx, given)) ?? joinEarlierClaim(ctx, given),
-});
-
 /**
  * Joins an authorization to the payer's earlier claim for the same order, without executing it: a client that got no
  * answer signs anew. The row keeps the nonce for ever.
@@ -158,8 +150,8 @@ async function findJoinedClaim(
     return row.shown === shown ? joinClaim(ctx, claim) : ALREADY_USED;
   }
   const rows = await queryBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
-  // The transaction that executed a signed payment is not a proof: anybody can read its hash from the chain.
-  const row = rows.find((one) => one.authorization === undefined && one.shown === shown);
+  // `shown` holds the proof's signature: what anybody can read from the chain, a settlement's hash, is no claim's.
+  const row = rows.find((one) => one.shown === shown);
   if (row === undefined) return null;
   const by = { userId: order.userId, keyHash };
   const bare = proof.signature === undefined ? await checkBareHash(ctx, row.payer, by) : null;
@@ -182,7 +174,7 @@ async function claimTransfer(
     if (await isOfClaim(ctx, payer, authorization)) continue;
     const bare = proven ? null : await checkBareHash(ctx, payer, { userId, keyHash });
     if (bare !== null) refused = bare;
-    const key = `log:${transferKey(transfer)}`;
+    const key = `log:${toTransferKey(transfer)}`;
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
     const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });

@@ -188,13 +188,13 @@ type Place = Pick<UsdcTransfer, "txHash" | "position">;
 type Row = Doc<"transfers">;
 
 /** Builds the key of a transfer: `0x…:3`. */
-export function transferKey({ txHash, position }: Place): string {
+export function toTransferKey({ txHash, position }: Place): string {
   return `${txHash}:${position}`;
 }
 
 /** The ledger's key of a deposit. */
 function toDepositKey(transfer: Place): string {
-  return `deposit:${transferKey(transfer)}`;
+  return `deposit:${toTransferKey(transfer)}`;
 }
 
 async function findTransfer(ctx: QueryCtx, { txHash, position }: Place): Promise<Row | null> {
@@ -230,6 +230,6 @@ async function payInCredits(ctx: MutationCtx, row: Row, by: Buyer): Promise<bool
   if (!by.proven && !(userId === by.userId && (await isIdentified(ctx, userId, by.keyHash)))) return false;
   const amount = toCredits(PRICE);
   if ((await getCreditBalance(ctx, userId)) < amount) return false;
-  await deduct(ctx, { userId, amount, key: `report:${transferKey(row)}`, source: "report" });
+  await deduct(ctx, { userId, amount, key: `report:${toTransferKey(row)}`, source: "report" });
   return true;
 }

@@ -12,7 +12,7 @@ import { NOTHING_TO_SELL, buildPaymentRequired, PAYMENT_REQUIRED, RECEIPT_HEADER
 import { PAID_PATH } from "./terms";
 
 /** Loaded on demand: only purchases need it. */
-const proofs = () => import("./proofs");
+const loadProofs = () => import("./proofs");
 
 const input = z.strictObject({ userId: optionalUnlessBlank(userId), token: optionalToken });
 
@@ -75,7 +75,7 @@ const report: MountedEndpoint = defineEndpoint({
     // No sale without a payee and a model that can write the report.
     getRequired("PLATFORM_WALLET_ADDRESS");
     getRequired("LLM_GATEWAY_API_KEY");
-    if ((await proofs()).getProofHeader(headers) !== null) return;
+    if ((await loadProofs()).getProofHeader(headers) !== null) return;
     const problem = await findInputProblem(body, asker);
     throw buildPaymentRequired(problem === null ? undefined : { error: problem });
   },
@@ -86,7 +86,7 @@ const report: MountedEndpoint = defineEndpoint({
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
   handler: async (ctx, { userId, token }, { headers, caller, requestedId }) => {
-    const { parseProof, getProofHeader, hashPresented } = await proofs();
+    const { parseProof, getProofHeader, hashPresented } = await loadProofs();
     const paymentProof = parseProof(getProofHeader(headers) ?? "");
     if (paymentProof.kind === "refused") throw buildPaymentRequired(paymentProof);
     const order = { focus: token ?? "", ...defined({ userId }) };
@@ -114,7 +114,7 @@ const terms: MountedEndpoint = defineEndpoint({
   input: z.object({}),
   returns: z.object({}).describe("Never"),
   handler: async (_ctx, _input, { headers }) => {
-    const isPaid = (await proofs()).getProofHeader(headers) !== null;
+    const isPaid = (await loadProofs()).getProofHeader(headers) !== null;
     throw buildPaymentRequired(
       isPaid ? { error: "Send this payment with POST: a GET only returns the terms" } : undefined,
     );

@@ -86,11 +86,13 @@ async function lookUpSigned(
     );
   }
   const { order } = wanted;
-  const isOwed = await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order });
-  if (isOwed && (await isSignedAndUnused(authorization))) {
-    const joined = await ctx.runMutation(internal.payments.claims.joinOwed, wanted);
-    if (joined !== null) return joined;
-  }
+  const { claimPayment, isOwed } = internal.payments.claims;
+  // It joins what is owed, whatever its payer holds; were that given by now, it would be told to come again.
+  if (
+    (await ctx.runQuery(isOwed, { payer: authorization.from, order })) &&
+    (await isSignedAndUnused(authorization))
+  )
+    return ctx.runMutation(claimPayment, { ...wanted, seen: { kind: "unused", balance: "0" } });
   const seen = await tryAuthorization(authorization);
   if (seen.kind === "refused") return seen;
   if (seen.kind === "used") return lookUpUsed(ctx, wanted, authorization);
@@ -100,7 +102,7 @@ async function lookUpSigned(
     const error = `${outage}: no report could be written, and nothing was taken. Send the same proof again shortly`;
     throw new AppError("paused", error, { retryAfterMs: OUTAGE_AGAIN_MS });
   }
-  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, seen });
+  return ctx.runMutation(claimPayment, { ...wanted, seen });
 }
 
 /** The result of a probe is kept as long. */

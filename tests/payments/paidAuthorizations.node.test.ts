@@ -1,6 +1,7 @@
 import { toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { describe, expect, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -90,14 +91,20 @@ describe("a signed payment", () => {
     app,
   }) => {
     const from = await payer(chain, 8n * ONE);
-    const sign = async (i: number) => (i % 2 === 0 ? versionOne : versionTwo)(await authorize(from));
-    const headers = await Promise.all(Array.from({ length: 6 }, (_, i) => sign(i)));
+    const signed = await Promise.all(Array.from({ length: 6 }, () => authorize(from)));
+    const headers = signed.map((one, i) => (i % 2 === 0 ? versionOne : versionTwo)(one));
     let answers: Answer[] = [];
     const moved = await received(async () => {
       answers = await Promise.all(headers.map((one) => buy(app, one, { token: "BTC" })));
     });
     expect([moved, writings(app)]).toEqual([ONE, 1]);
     for (const { status, text } of answers) expect([status, text]).toEqual([200, answers[0]?.text]);
+    // One that was not needed is money like any other, should a stranger carry it out.
+    const joined = (await app.rows("paymentClaims")).find(({ state }) => state === "joined");
+    const spare = signed.find(({ message }) => message.nonce === joined?.authorization?.nonce);
+    if (spare === undefined) throw new Error("None has joined");
+    const { transactionHash } = await send(chain, await payer(chain), settlementCall(spare));
+    expect((await buyWith(app, transactionHash, { token: "ETH" })).status).toBe(200);
 
     // Who has exactly one, and no answer yet, is not told that their funds are missing.
     const poor = await payer(chain, ONE);
@@ -142,6 +149,17 @@ describe("a signed payment", () => {
       200,
       { transaction: slipped },
     ]);
+    // A look-up that finds its use, and that the payment's own claim has overtaken, joins that.
+    const own = (await app.rows("paymentClaims")).at(-1);
+    if (own?.authorization === undefined) throw new Error("There is no signed claim");
+    const { shown, order, payer: by, authorization } = own;
+    const transfer = { txHash: slipped, position: 0, from: by, amount: authorization.value };
+    const candidates = [{ ...transfer, authorization: authorization.nonce }];
+    const ticket = await app.t.mutation(internal.payments.claims.claimPayment, {
+      ...{ order, shown, proof: { kind: "hash", txHash: slipped } },
+      seen: { kind: "transfers", candidates, proven: false },
+    });
+    expect(ticket).toEqual({ kind: "claim", claimId: own._id, shown });
   });
 
   test("claims nothing while the relayer has no gas, and the chain is slow or another one", async ({
