@@ -157,9 +157,9 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   if (isEnded(row) || status.kind === "unsure") return row;
   if (status.mined < nonce && isWithdrawalDue(row))
     return advance(ctx, row, { kind: "astray", mined: status.mined });
-  if (row.usedSince !== undefined) await advance(ctx, row, { kind: "free" });
-  if (status.mined === nonce) await signFurther(ctx, row);
-  return readOrder(ctx, row._id);
+  const freed = row.usedSince === undefined ? row : await advance(ctx, row, { kind: "free" });
+  // What nothing has changed is not read again: callers look each half second.
+  return status.mined === nonce && (await signFurther(ctx, row)) ? readOrder(ctx, row._id) : freed;
 }
 
 /** The bought amount of a mined swap, from its receipt; `undefined` for other orders, and if unknown. */

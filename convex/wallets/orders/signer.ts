@@ -214,18 +214,19 @@ async function chooseNonce(
 /**
  * Signs a replacement at a signed order's nonce, if it is due: the same call with higher fees or, if that is not
  * allowed or too much time has passed, an empty transaction. At most one transaction of a nonce is ever mined.
+ * @returns Whether the order may have changed.
  */
-export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
+export async function signFurther(ctx: ActionCtx, row: Order): Promise<boolean> {
   const last = row.tries.at(-1);
   const now = Date.now();
-  if (last === undefined || row.txHash === undefined) return;
-  if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return;
+  if (last === undefined || row.txHash === undefined) return false;
+  if (now - last.at < OUTBID_AFTER_MS || !canSign(row.walletId)) return false;
   const { call, gas, fees } = readBytes(requireHex(last.raw));
   const { current, l1Fee } = await readMarket(call.data);
   const isOver = isWithdrawalDue(row);
-  if (!isOver && !hasLowFees(fees, current)) return;
+  if (!isOver && !hasLowFees(fees, current)) return false;
   const raised = raiseFees(fees, current);
-  if (raised === null) return;
+  if (raised === null) return false;
   const fee = (limit: bigint) => limit * raised.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
   const may =
     !isOver &&
@@ -240,6 +241,7 @@ export async function signFurther(ctx: ActionCtx, row: Order): Promise<void> {
   const signed = await sign(ctx, row, { nonce: last.nonce, fees: raised, ...again }, least);
   const bytes = { signed: { ...signed, kind }, fee: fee(again.gas).toString(), before: row.txHash };
   if (await storeAndSend(ctx, row, bytes)) log.warn("wallets.signed again", { orderId: row._id, kind });
+  return true;
 }
 
 /** Whether the order was signed too long ago to wait for its call any longer. */
