@@ -6,16 +6,7 @@ import { AGENT_PROMPT_MICROS } from "./models/prices";
 import { deadlines } from "../platform/outside/deadlines";
 import { getAgentApiUrl, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
-import {
-  requireAnswer,
-  askBilledProvider,
-  askProvider,
-  parseShape,
-  isSuccess,
-  buildJsonPost,
-  toStatusError,
-  type Exchange,
-} from "./call";
+import { askBilledProvider, askProvider, parseBody, isSuccess, buildJsonPost, type Exchange } from "./call";
 
 /**
  * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt starts a job, which is polled.
@@ -51,14 +42,14 @@ export async function sendPrompt(ctx: ActionCtx, billTo: BillingSubject, prompt:
   const answer = await askBilledProvider(ctx, account, () => ask("/agent/prompt", { prompt }));
   const refused = answer.kind === "answer" && !isSuccess(answer);
   if (!refused) noteCost(billTo, "agentApi", AGENT_PROMPT_MICROS);
-  return parseShape(UPSTREAM, requireSuccess(answer), acceptedShape).jobId;
+  return parseBody(UPSTREAM, answer, acceptedShape).jobId;
 }
 
 /** @throws AppError `upstream`, as `sendPrompt` does. */
 export async function readJob(id: string): Promise<AgentJob> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
   if (result.kind === "answer" && result.status === 404) return { status: "unknown" };
-  return parseShape(UPSTREAM, requireSuccess(result), jobShape);
+  return parseBody(UPSTREAM, result, jobShape);
 }
 
 /** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` if the API could not be reached. */
@@ -66,7 +57,7 @@ export async function cancelJob(id: string): Promise<void> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}/cancel`, {});
   // 400: it has completed or failed. 404: there is none.
   if (result.kind === "answer" && (result.status === 400 || result.status === 404)) return;
-  requireSuccess(result);
+  parseBody(UPSTREAM, result, z.unknown());
 }
 
 /** @throws AppError `not_configured` if the gateway is another provider's and AGENT_API_URL is not set. */
@@ -76,11 +67,4 @@ async function ask(path: string, body?: Record<string, string>): Promise<Exchang
   const headers = { "X-API-Key": getRequired("LLM_GATEWAY_API_KEY") };
   const init = body === undefined ? { headers } : buildJsonPost(body, headers);
   return askProvider("agentApi", `${address}${path}`, init, deadlines.agentApi);
-}
-
-/** The body of an answer with a 2xx status. */
-function requireSuccess(result: Exchange): unknown {
-  const answer = requireAnswer(UPSTREAM, result);
-  if (isSuccess(answer)) return answer.body;
-  throw toStatusError(UPSTREAM, answer.status, answer.refusal);
 }

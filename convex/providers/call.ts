@@ -122,15 +122,10 @@ export function isOutage(provider: Provider, status: number, refusal: Refusal = 
   return isTransient(status) || (refusesUs && provider !== "messenger");
 }
 
-/** Whether a refusal is about this service, and not about one question. */
-function isOfAccount(refusal: Refusal): refusal is "account" | "address" {
-  return refusal === "account" || refusal === "address";
-}
-
-/** What a provider refuses of this service. */
+/** What a provider refuses of this service; nothing where it refuses one question. */
 export function getRefusing(status: number, refusal: Refusal = null): Refusing | undefined {
-  if (refusal !== null) return isOfAccount(refusal) ? refusal : undefined;
-  return status === 401 || status === 403 ? "key" : undefined;
+  if (refusal === "account" || refusal === "address") return refusal;
+  return refusal === null && (status === 401 || status === 403) ? "key" : undefined;
 }
 
 /** A JSON POST, ready for `askProvider`. */

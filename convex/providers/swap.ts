@@ -89,21 +89,16 @@ export async function requestQuote(swap: {
       findRefusalMessage(status, body) === undefined && (body === undefined || isOutage("swap", status)),
   );
   const { status, body } = requireAnswer(UPSTREAM, result);
-  if (status !== 200) throw toRefusalError(status, body);
+  const refused = findRefusalMessage(status, body);
+  if (refused !== undefined) throw new AppError("invalid_request", `${refused}: nothing was signed`);
+  if (status !== 200) throw toStatusError(UPSTREAM, status);
   if (noLiquidityShape.safeParse(body).success) {
     throw new AppError("invalid_request", "There is no liquidity for this swap: try another amount or token");
   }
   return parseShape(UPSTREAM, body, quoteShape);
 }
 
-function toRefusalError(status: number, body: unknown): AppError {
-  const message = findRefusalMessage(status, body);
-  return message === undefined
-    ? toStatusError(UPSTREAM, status)
-    : new AppError("invalid_request", `${message}: nothing was signed`);
-}
-
 function findRefusalMessage(status: number, body: unknown): string | undefined {
   const { name = "" } = failureShape.safeParse(body).data ?? {};
-  return status < 500 && Object.hasOwn(REFUSALS, name) ? REFUSALS[name] : undefined;
+  return status >= 400 && status < 500 && Object.hasOwn(REFUSALS, name) ? REFUSALS[name] : undefined;
 }

@@ -45,12 +45,12 @@ export function readTokenBalance(client: ChainClient, token: Address, owner: Add
  */
 export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
   const allowance = { abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
-  return withChainErrors(() => readContract(createChainClient(), { address: token, ...allowance }));
+  return withChainErrors((client) => readContract(client, { address: token, ...allowance }));
 }
 
 /** Latest rounds of feeds, in one call. @throws AppError `upstream` if the chain cannot be reached. */
 export async function readRounds(feeds: readonly Address[], timeoutMs: number): Promise<Rounds> {
-  return withChainErrors(() => readFeedRounds(createChainClient(timeoutMs), feeds));
+  return withChainErrors((client) => readFeedRounds(client, feeds), timeoutMs);
 }
 
 /** From Chainlink's AggregatorV3Interface. */
@@ -85,10 +85,11 @@ const TAKER_SUBMITTED = 2n;
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
 export async function isGenuineSettler(settler: Address): Promise<boolean> {
-  const client = createChainClient();
   const registry = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
-  const ask = (functionName: "ownerOf" | "prev") =>
-    orNullIfReverted(readContract(client, { ...registry, functionName }));
-  const [now, before] = await withChainErrors(() => Promise.all([ask("ownerOf"), ask("prev")]));
+  const [now, before] = await withChainErrors((client) => {
+    const ask = (functionName: "ownerOf" | "prev") =>
+      orNullIfReverted(readContract(client, { ...registry, functionName }));
+    return Promise.all([ask("ownerOf"), ask("prev")]);
+  });
   return now !== null && [now, before].some((one) => one !== null && isAddressEqual(one, settler));
 }

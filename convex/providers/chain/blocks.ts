@@ -126,8 +126,7 @@ function readTransfers(logs: readonly Log[], { first, last }: Range): TransferLo
  * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function readHead(): Promise<TimedPlace> {
-  const client = createChainClient();
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [head] = await Promise.all([readBlock(client, "latest"), requireChain(client)]);
     if (head === null) throw unusableAnswerError(UPSTREAM);
     return head;
@@ -148,8 +147,7 @@ export async function readFreshHead(): Promise<TimedPlace> {
 
 /** The newest block that is safe from reorgs. @throws AppError `upstream`, as `readFreshHead` */
 export async function readSafeHead(): Promise<TimedPlace> {
-  const client = createChainClient();
-  const [safe] = await Promise.all([withChainErrors(() => readBlock(client, "safe")), readFreshHead()]);
+  const [safe] = await Promise.all([withChainErrors((client) => readBlock(client, "safe")), readFreshHead()]);
   if (safe === null) throw unusableAnswerError(UPSTREAM);
   return safe;
 }
@@ -160,8 +158,7 @@ export async function readSafeHead(): Promise<TimedPlace> {
  * @throws AppError `upstream` if the chain cannot be reached.
  */
 export async function readChainState(token: Address, timeoutMs: number) {
-  const client = createChainClient(timeoutMs);
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [block, supply] = await Promise.all([
       getBlock(client, { blockTag: "latest" }),
       readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
@@ -173,7 +170,7 @@ export async function readChainState(token: Address, timeoutMs: number) {
       baseFee: Number(block.baseFeePerGas ?? 0n) / 1e9,
       supply,
     };
-  });
+  }, timeoutMs);
 }
 
 const headerShape = z.object({ number: quantity, hash, timestamp: quantity });

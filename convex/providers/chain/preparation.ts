@@ -11,7 +11,6 @@ import { AppError } from "../../lib/errors";
 import { readTokenBalance } from "./accounts";
 import {
   orNullIfNoAnswer,
-  createChainClient,
   withChainErrors,
   requireChain,
   findRevert,
@@ -94,8 +93,7 @@ export async function prepareTransaction(
   transaction: Transaction,
   token: Address | null,
 ): Promise<Preparation> {
-  const client = createChainClient();
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [mined, native, held, fees, gas, l1Fee] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       getBalance(client, { address: from }),
@@ -115,8 +113,7 @@ const FAR_ABOVE =
 
 /** The current fees, and the current L1 data fee of a call, in wei. @throws AppError `upstream` */
 export async function readMarket(data: Hex): Promise<{ current: Fees; l1Fee: bigint }> {
-  const client = createChainClient();
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [current, l1Fee] = await Promise.all([readFees(client), readL1Fee(client, data)]);
     return { current, l1Fee };
   });

@@ -144,10 +144,13 @@ export function isTooLarge(error: unknown): boolean {
   return findCause(error, ResponseBodyTooLargeError) !== null;
 }
 
-/** Maps every failure of the node to `AppError("upstream")`: a retry may succeed. */
-export async function withChainErrors<Value>(work: () => Promise<Value>): Promise<Value> {
+/** Asks the chain with a client of its own, and maps every failure of the node to `AppError("upstream")`: a retry may succeed. */
+export async function withChainErrors<Value>(
+  work: (client: ChainClient) => Promise<Value>,
+  timeoutMs?: number,
+): Promise<Value> {
   try {
-    return await work();
+    return await work(createChainClient(timeoutMs));
   } catch (error) {
     throw toChainError(error);
   }

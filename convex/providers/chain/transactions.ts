@@ -164,8 +164,7 @@ export async function getTransactionStatus(
   nonce: number,
   hashes: readonly string[],
 ): Promise<TransactionStatus> {
-  const client = createChainClient();
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [mined, ...seen] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       ...hashes.map((one) => readTransactionState(client, one)),
@@ -185,7 +184,7 @@ export async function getTransactionStatus(
 
 /** An account's count of mined transactions. @throws AppError `upstream` */
 export async function readMined(address: Address): Promise<number> {
-  return withChainErrors(() => getTransactionCount(createChainClient(), { address, blockTag: "latest" }));
+  return withChainErrors((client) => getTransactionCount(client, { address, blockTag: "latest" }));
 }
 
 /**
@@ -194,13 +193,12 @@ export async function readMined(address: Address): Promise<number> {
  * @throws AppError `upstream`, also if the node no longer has the block's state.
  */
 export async function getGainInBlock(blockNumber: number, address: Address): Promise<bigint | null> {
-  const client = createChainClient();
-  const at = (block: number) => {
-    const place = { address, blockNumber: BigInt(block) };
-    return Promise.all([getBalance(client, place), getTransactionCount(client, place)]);
-  };
-  return withChainErrors(async () => {
-    const [after, before] = await Promise.all([at(blockNumber), at(blockNumber - 1)]);
+  return withChainErrors(async (client) => {
+    const readAt = (block: number) => {
+      const place = { address, blockNumber: BigInt(block) };
+      return Promise.all([getBalance(client, place), getTransactionCount(client, place)]);
+    };
+    const [after, before] = await Promise.all([readAt(blockNumber), readAt(blockNumber - 1)]);
     return after[1] - before[1] > 1 ? null : after[0] - before[0];
   });
 }

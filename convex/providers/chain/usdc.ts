@@ -13,7 +13,7 @@ import {
 import { call, getBlock, getBlockNumber, getLogs, readContract } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { readInRanges, type Log } from "./blocks";
-import { createChainClient, withChainErrors, asHexText, orNullIfReverted } from "./rpc";
+import { withChainErrors, asHexText, orNullIfReverted } from "./rpc";
 
 /** USDC on Base: signed payment authorizations (EIP-3009), and the verification of signatures. */
 
@@ -86,17 +86,15 @@ export function buildAuthorizationData(one: Omit<SignedAuthorization, "signature
   };
 }
 
-function parseTerms({
-  from,
-  to,
-  value,
-  validAfter,
-  validBefore,
-  nonce,
-}: Omit<SignedAuthorization, "signature">) {
-  const [payer, payee, id] = [asHexText(from), asHexText(to), asHexText(nonce)];
-  const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };
-  return { from: payer, to: payee, value: BigInt(value), ...times, nonce: id };
+function parseTerms(one: Omit<SignedAuthorization, "signature">) {
+  return {
+    from: asHexText(one.from),
+    to: asHexText(one.to),
+    value: BigInt(one.value),
+    validAfter: BigInt(one.validAfter),
+    validBefore: BigInt(one.validBefore),
+    nonce: asHexText(one.nonce),
+  };
 }
 
 /** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
@@ -115,9 +113,8 @@ export function buildAuthorizationCall(one: SignedAuthorization): { to: Address;
 export async function readAuthorization(
   one: NamedAuthorization,
 ): Promise<{ used: boolean; balance: bigint; at: bigint }> {
-  const client = createChainClient();
   const [from, nonce] = [asHexText(one.from), asHexText(one.nonce)];
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     // Read all at one block: a lagging node behind the same address would report as unused an authorization that has
     // expired by that time.
     const { timestamp: at, number: blockNumber } = await getBlock(client, { blockTag: "latest" });
@@ -138,9 +135,8 @@ export async function findAuthorizationUse(
   one: NamedAuthorization,
   sinceMs = Date.now(),
 ): Promise<Hex | null> {
-  const client = createChainClient();
   const args = { authorizer: asHexText(one.from), nonce: asHexText(one.nonce) };
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const last = Number(await getBlockNumber(client));
     const age = Math.ceil(Math.max(0, Date.now() - sinceMs) / BLOCK_MS);
     const first = Math.max(0, last - Math.min(age + LOOK_BACK_BLOCKS, DEEPEST));
@@ -181,6 +177,6 @@ export async function isSignedBy(owner: string, hash: Hex, signed: string): Prom
   const args = [hash, signature] as const;
   const data = encodeFunctionData({ abi: walletAbi, functionName: "isValidSignature", args });
   const asked = { to: address, data, gas: VALIDATION_GAS };
-  const answer = await withChainErrors(() => orNullIfReverted(call(createChainClient(), asked)));
+  const answer = await withChainErrors((client) => orNullIfReverted(call(client, asked)));
   return answer?.data?.length === 66 && answer.data.startsWith(VALID);
 }

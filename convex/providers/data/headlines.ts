@@ -41,10 +41,10 @@ export async function askHeadlines(turns: RateLimitTurns, timeoutMs: number): Pr
     .flatMap((one) => (one.status === "fulfilled" ? one.value : []))
     .filter(({ publishedAt }) => publishedAt > Date.now() - DAY)
     .sort((a, b) => b.publishedAt - a.publishedAt)
-    .filter(({ title }, index, all) => all.findIndex((one) => bare(one.title) === bare(title)) === index);
+    .filter(({ title }, index, all) => all.findIndex((one) => toBare(one.title) === toBare(title)) === index);
 }
 
-const bare = (title: string) => title.toLowerCase();
+const toBare = (title: string) => title.toLowerCase();
 
 const articlesShape = once(() =>
   z

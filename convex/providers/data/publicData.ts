@@ -14,9 +14,7 @@ import {
   type Answer,
 } from "../call";
 
-/**
- * Requests to the public sources of data: a user agent that names the operator, a rate limit per source, and no key.
- */
+/** Requests to the public sources of data: a user agent that names the operator, a rate limit per source, and no key. */
 
 export type PublicRequest<Shape extends z.ZodType> = {
   /** With its query. */

@@ -16,7 +16,7 @@ import {
 } from "../call";
 import { parsePause, parseRefusal, type Refusal } from "../rejections";
 import { chooseModel } from "./choice";
-import { getTokensCost, maxCompletionCost } from "./prices";
+import { getTokensCost, computeMostCost } from "./prices";
 import { extractRejectedAnswer } from "./requestParts";
 import { parseResponseBody, type ModelOutcome } from "./wire";
 
@@ -158,7 +158,7 @@ export async function sendPrompt(
     tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
     isCut,
     micros:
-      usage === null ? maxCompletionCost(requestedModel, chars, limit) : getTokensCost(requestedModel, usage),
+      usage === null ? computeMostCost(requestedModel, chars, limit) : getTokensCost(requestedModel, usage),
   };
 }
 

@@ -24,7 +24,7 @@ import {
   type Prompt,
   type PromptMessage,
 } from "./client";
-import { maxCompletionCost } from "./prices";
+import { computeMostCost } from "./prices";
 import { findBlamedField } from "./requestParts";
 
 /**
@@ -151,7 +151,7 @@ async function request(
       // Without a key no call was made.
       if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions, failure.refuses);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
-      if (failure.isBilled) noteCost(billTo, "llm", maxCompletionCost(model, countChars(prompt), maxTokens));
+      if (failure.isBilled) noteCost(billTo, "llm", computeMostCost(model, countChars(prompt), maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
       if (failure.retryAfterMs === null || isOver) throw failure;
       waits = false;

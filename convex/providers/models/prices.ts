@@ -38,7 +38,7 @@ const CHARS_PER_TOKEN = 3;
 export type Usage = { input: number; output: number };
 
 /** The maximum cost of a completion: of its prompt by its characters, and of the longest allowed answer. */
-export function maxCompletionCost(model: string, promptChars: number, maxTokens: number): number {
+export function computeMostCost(model: string, promptChars: number, maxTokens: number): number {
   return getTokensCost(model, { input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
 }
 
