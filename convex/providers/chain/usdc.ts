@@ -3,6 +3,7 @@ import {
   hashTypedData,
   isAddressEqual,
   parseAbi,
+  parseAbiParameters,
   parseErc6492Signature,
   recoverAddress,
   toEventSelector,
@@ -59,14 +60,9 @@ export function isSignedByPayer(one: SignedAuthorization): Promise<boolean> {
   return isSignedBy(one.from, hashTypedData(buildAuthorizationData(one)), one.signature);
 }
 
-const SIGNED = [
-  { name: "from", type: "address" },
-  { name: "to", type: "address" },
-  { name: "value", type: "uint256" },
-  { name: "validAfter", type: "uint256" },
-  { name: "validBefore", type: "uint256" },
-  { name: "nonce", type: "bytes32" },
-];
+const SIGNED = parseAbiParameters(
+  "address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce",
+);
 
 /** EIP-712 data to sign. */
 export type TypedData = {
@@ -80,7 +76,7 @@ export type TypedData = {
 export function buildAuthorizationData(one: Omit<SignedAuthorization, "signature">): TypedData {
   return {
     domain: { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC },
-    types: { TransferWithAuthorization: SIGNED },
+    types: { TransferWithAuthorization: [...SIGNED] },
     primaryType: "TransferWithAuthorization",
     message: parseTerms(one),
   };
