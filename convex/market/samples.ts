@@ -95,8 +95,8 @@ export const storeSample = internalMutation({ args: vSample, returns: vPrice, ha
 
 /** Stores the samples of several tokens, what became of claimed lists, and the usage of their sources. */
 export const storeAll = defineMutation(
-  { samples: v.array(v.object(vSample)), outcomes: v.array(vOutcome), usage: vProviderUsage },
-  async (ctx, { samples, outcomes, usage }) => {
+  { samples: v.array(v.object(vSample)), outcomes: v.optional(v.array(vOutcome)), usage: vProviderUsage },
+  async (ctx, { samples, outcomes = [], usage }) => {
     await flushUsage(ctx, usage);
     await storeOutcomes(ctx, outcomes);
     for (const sample of samples) await storeOneSample(ctx, sample);

@@ -71,7 +71,7 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
           {measured.length === 0 ? (
             <p>Further figures stand here once somebody has asked for research on {symbol}.</p>
           ) : (
-            <Facts of={measured.map((fact) => toTerm(fact, now))} />
+            <Facts kind="noted" of={measured.map((fact) => toTerm(fact, now))} />
           )}
         </CardSection>
       </div>

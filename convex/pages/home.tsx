@@ -96,6 +96,7 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
     description: "Crypto prices, research and trading signals with an open record.",
     path: "/",
     content,
+    ...(record.trades > 1 ? { picture: "record" } : {}),
   };
 }
 

@@ -124,7 +124,7 @@ function Whole({ page, made: { site, now } }: { page: Page; made: Made }) {
             <a href="/llms.txt">llms.txt</a>, <a href="/health">health</a>. Version {VERSION}.
           </p>
         </footer>
-        {now !== undefined && <script>{raw(SCRIPT)}</script>}
+        <script>{raw(SCRIPT)}</script>
       </body>
     </html>
   );

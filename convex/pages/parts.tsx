@@ -127,7 +127,7 @@ export function BotCode() {
   return url === null ? null : (
     <figure class="scan">
       <QrCode text={url} role="img" aria-label={`QR code of ${url}`} />
-      <figcaption>The bot, for your phone</figcaption>
+      <figcaption>Scan for the bot</figcaption>
     </figure>
   );
 }
@@ -250,8 +250,8 @@ export function Table(of: {
 /** A term, its value, and a note. */
 export type Term = readonly [term: string, value: Child, note?: Child];
 
-/** @param kind `facts` for a few large figures beside one another; omitted for a list. */
-export function Facts({ of, kind }: { of: readonly Term[]; kind?: "facts" }) {
+/** @param kind `facts` for a few large figures beside one another, `noted` for a list with long notes; omitted for a list. */
+export function Facts({ of, kind }: { of: readonly Term[]; kind?: "facts" | "noted" }) {
   return (
     <dl class={kind}>
       {of.map(([term, value, note]) => (

@@ -92,7 +92,7 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
     description: "How every trading signal of this service turned out.",
     path: "/record",
     content,
-    picture: "record",
+    ...(stats.trades > 1 ? { picture: "record" } : {}),
   };
 }
 

@@ -4,7 +4,7 @@
  */
 export const SCRIPT = `(() => {
 const all = (query) => document.querySelectorAll(query);
-const zone = new Date().toLocaleTimeString("en-GB", { timeZoneName: "short" }).slice(9);
+const zone = new Date().toLocaleTimeString("en-GB", { timeZoneName: "short" }).split(" ").pop();
 const format = (at) => new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) + " " + zone;
 const tip = document.createElement("p");
 tip.className = "tip";

@@ -2,6 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { getSourceName, joinSourceNames } from "../figures/publicSources";
 import { formatMoney, formatSignedPercent } from "../lib/text/numbers";
+import { HOUR } from "../lib/time";
 import type { PricePoint } from "../market/views";
 import { isDrawn, toPoints, type Point } from "../pictures/chart";
 import { LevelsChart, readSignal, type SignalData } from "../pictures/levels";
@@ -104,7 +105,7 @@ function listTargets({ entry, tp1, tp2, sl }: PublicSignal): Term[] {
 }
 
 /** The chart of one signal from half an hour before its issue to its end, with the sources of its prices. */
-export function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) {
+function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) {
   const { generatedAt, expiresAt, closedAt } = signal;
   const points = buildCourse(signal, path);
   const window = {

@@ -51,7 +51,7 @@ export async function buildStartPage(ctx: ActionCtx, now: number): Promise<Page>
       <Sample sample={sample} now={now} />
       <h2 id="cost">What it costs</h2>
       <div class="card">
-        <Facts of={COSTS} />
+        <Facts kind="noted" of={COSTS} />
       </div>
       <h2 id="buy">Buy a report</h2>
       <Purchase site={site} />

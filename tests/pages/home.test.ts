@@ -4,7 +4,8 @@ import { pricesShape } from "../../convex/market/views";
 import { formatBigUsd, formatSignedPercent, formatUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
-import { HOSTILE, openPage, samplePrices, says, soundWords } from "./support";
+import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
+import { measure } from "../support/usage";
 
 /** The first page. */
 
@@ -21,8 +22,8 @@ describe("the first page", () => {
     const { text, ...answer } = await openPage(app, "/");
     const words = soundWords({ text, ...answer });
     says(words, "The first price comes within", "come every day at 08:00 UTC", "Large movements stand here");
-    expect(words).not.toContain("The market");
-    for (const part of ["", "#curl", "#ai", "#bot"]) expect(text).toContain(`href="/start${part}"`);
+    says(words, "The record begins with the first signals", "The table of the largest coins comes within");
+    for (const part of ["", "#curl", "#ai"]) expect(text).toContain(`href="/start${part}"`);
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
     expect([await app.rows("answers"), await app.rows("work")]).toEqual([[], []]);
@@ -51,31 +52,41 @@ describe("the first page", () => {
     says(words, `PEPE: ${formatBigUsd(7_300_000)} went to exchanges`, "bearish");
   });
 
-  test("takes whatever strangers wrote as text, and shows the market of the last hour, none that is older", async ({
-    app,
-  }) => {
+  test("takes whatever strangers wrote as text", async ({ app }) => {
     await app.get("/mcp/market");
     await issued(app, { ...buy, reasoning: `Up ${HOSTILE}` });
-    const market = (await app.rows("answers")).find(({ key }) => key === "market:");
-    if (market === undefined) throw new Error("A market was asked for");
+    const isList = ({ key }: { key: string }) => key === "markets:";
+    const list = (await app.rows("facts")).find(isList);
+    if (list === undefined) throw new Error("A market was asked for");
     await app.t.run(async ({ db }) => {
-      const { body: before = "" } = market;
-      const body = before.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
-      expect(body).not.toBe(before);
-      await db.patch("answers", market._id, { body });
+      const facts = list.facts.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
+      expect(facts).not.toBe(list.facts);
+      await db.patch("facts", list._id, { facts });
     });
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);
     const answer = await openPage(app, "/");
     says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE, "The model's view “Up");
     says(answer.text, "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&lt;img");
-    const asked = app.standins.sent("llm").length;
-    await app.advance(50 * 60_000);
-    says(soundWords(await openPage(app, "/")), "The market", "50 minutes ago");
-    await app.advance(11 * 60_000);
-    expect(soundWords(await openPage(app, "/"))).not.toContain("The market");
-    await app.settle();
-    expect(app.standins.sent("llm")).toHaveLength(asked);
+  });
+
+  test("keeps the table of coins by its sources while nobody asks, without a model and without a call more", async ({
+    app,
+  }) => {
+    const { byFunction } = await measure(() => app.pass(2 * HOUR));
+    expect(app.standins.sent("llm")).toEqual([]);
+    // Two samples in ten minutes, of which each sixth brings the lists.
+    const own = [...byFunction].filter(([name]) => /^(?:market|providers)\//.test(name));
+    expect(Object.fromEntries(own)).toEqual({
+      "market/actions:learnLastDay": expect.any(Number),
+      "market/actions:takeSamples": 24,
+      "market/samples:storeAll": 24,
+    });
+    const words = soundWords(await openPage(app, "/"));
+    const { top20 } = rows.parse((await app.get("/mcp/market")).body);
+    for (const { symbol } of top20.slice(0, 10)) says(words, symbol);
+    expect(words).toMatch(/the list (?:just now|[12]?\d minutes? ago)/);
+    expect(app.standins.sent("coingecko").length).toBeLessThan(12);
   });
 
   test("has prices with a day's line of the exchange five minutes after the first start", async ({ app }) => {

@@ -130,6 +130,33 @@ describe("research", () => {
   });
 });
 
+test("a coin's page tells its price, what was measured of it and where, what was written, signalled and moved; nothing for a coin that is not known", async ({
+  app,
+}) => {
+  expect((await openPage(app, "/coins/DOGE")).status).toBe(404);
+  says(soundWords(await openPage(app, "/coins/btc")), "Bitcoin (BTC)", "The first price comes within");
+  await samplePrices(app, [100, 101, 102]);
+  await app.post("/mcp/research", { token: "SOL" });
+  await insertAlerts(app, [
+    { token: "SOL", alertType: "cex_inflow" as const, amount: 5e6, description: "Moved", detectedAt: Date.now() },
+  ]);
+  const calls = app.standins.sent("llm").length;
+  const page = await openPage(app, "/coins/solana");
+  const words = soundWords(page);
+  says(words, "Solana (SOL)", "SOL: $5.00M", "A model's view", "Market capitalisation $", "CoinGecko");
+  says(words, "Perpetual funding rate per hour", "Hyperliquid", "Buy orders within 1 % of the price");
+  // One price and one change: the sources' others would contradict the card.
+  expect(words.match(/change over 24 hours|last trade/gi)).toBeNull();
+  const site = "https://some.convex.site";
+  expect(page.text).toContain(`<link rel="canonical" href="${site}/coins/SOL"/>`);
+  expect(page.text).toContain(`<meta property="og:image" content="${site}/pictures/coin-SOL"/>`);
+  expect(page.text).toContain('_bot?start=price_SOL"');
+  expect((await app.get("/sitemap.xml")).text).toContain(`<loc>${site}/coins/SOL</loc>`);
+  says(soundWords(await openPage(app, "/coins/BTC")), "$102.00", "Chainlink");
+  await app.settle();
+  expect(app.standins.sent("llm")).toHaveLength(calls);
+});
+
 test("whales are those that the JSON tells, strangers' words as text; the page stays small however many there are", async ({
   app,
 }) => {

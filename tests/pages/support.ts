@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { SCRIPT } from "../../convex/pages/script";
 import type { App } from "../support/app";
 import type { Answer } from "../support/world";
 
@@ -19,7 +20,7 @@ export function openPage(app: App, path: string): Promise<Answer> {
   return app.get(path, { headers: { Accept: BROWSER } });
 }
 
-/** A page that answers, loads nothing, runs nothing, is small, and can be read in order. @returns Its words. */
+/** A page that answers, loads nothing, runs nothing but its one small script, is small, and can be read in order. @returns Its words. */
 export function soundWords({ status, headers, text }: Answer, kept = "public, max-age=60"): string {
   expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   expect(headers.get("cache-control")).toBe(kept);
@@ -28,17 +29,22 @@ export function soundWords({ status, headers, text }: Answer, kept = "public, ma
 
   const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
   expect(styles).toHaveLength(1);
-  const digest = btoa(String.fromCharCode(...sha256(utf8ToBytes(styles.join()))));
+  const scripts = Array.from(text.matchAll(/<script>([\s\S]*?)<\/script>/g), ([, code = ""]) => code);
+  expect(scripts.join()).toBe(SCRIPT);
+  expect(utf8ToBytes(SCRIPT).length).toBeLessThanOrEqual(2_048);
+  const digest = (inline: string) => btoa(String.fromCharCode(...sha256(utf8ToBytes(inline))));
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy.split("; ").toSorted()).toEqual([
     "base-uri 'none'",
+    "connect-src 'self'",
     "default-src 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",
     "img-src data:",
-    `style-src 'sha256-${digest}'`,
+    `script-src 'sha256-${digest(SCRIPT)}'`,
+    `style-src 'sha256-${digest(styles.join())}'`,
   ]);
-  const markup = text.replace(/<style>[\s\S]*?<\/style>/, "");
+  const markup = text.replace(/<style>[\s\S]*?<\/style>/, "").replace(`<script>${SCRIPT}</script>`, "");
   expect(markup).not.toMatch(/<script|<iframe|<img|<object|@import|url\(|<[^>]*\s(?:on\w+|style)=/i);
   const own = markup
     .replace(/<link rel="canonical" href="https:\/\/some\.convex\.site\/[^"]*"\/>/, "")

@@ -171,14 +171,15 @@ testBefore(
       .tuple([z.object({ day: z.string() })])
       .rest(z.unknown())
       .parse(await app.rows("signals"));
-    for (const name of [`BTC-${day}`, "record", "record"]) {
+    await app.post("/mcp/research", { token: "BTC" });
+    for (const name of [`BTC-${day}`, "record", "coin-BTC", "coin-SOL", "report-BTC", "record"]) {
       const { status, headers } = await app.get(`/pictures/${name}`);
       expect([name, status, headers.get("content-type")]).toEqual([name, 200, "image/png"]);
     }
     const drawn = (await app.rows("answers")).filter(({ key }) => key.startsWith("picture:"));
-    expect(drawn).toHaveLength(2);
-    for (const { body = "" } of drawn) expect(atob(body).slice(1, 4)).toBe("PNG");
-    for (const name of ["BTC-2020-01-01", `SOL-${day}`, "other"])
+    expect(drawn).toHaveLength(5);
+    for (const { body = "" } of drawn) expect(atob(body.split(" ")[1] ?? "").slice(1, 4)).toBe("PNG");
+    for (const name of ["BTC-2020-01-01", `SOL-${day}`, "coin-NONE", "report-NONE", "report", "other"])
       expect([name, (await app.get(`/pictures/${name}`)).status]).toEqual([name, 404]);
   },
 );

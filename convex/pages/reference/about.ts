@@ -18,7 +18,7 @@ export const about = {
   /** By the tag's name, in the list of domains. */
   tags: {
     pages:
-      "For people: HTML without scripts, whatever is accepted. A failure of any GET but 402 is a page, too, for browsers: callers that send `Sec-Fetch-Mode: navigate`, or accept `application/xhtml+xml`.",
+      "For people: HTML that is readable without its script, whatever is accepted. A failure of any GET but 402 is a page, too, for browsers: callers that send `Sec-Fetch-Mode: navigate`, or accept `application/xhtml+xml`.",
     market: "Live prices and their history, trending coins, and figures of single tokens.",
     chat: "Agents that answer with the live market in view.",
     research: "Reports at once, and 8-hour shifts that report as they go.",
