@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
 import { formatMoney, formatPoints, formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
-import { isDrawn } from "../pictures/chart";
 import { buildCurves, CurvesChart } from "../pictures/curves";
 import { toPublicSignal } from "../signals/record";
 import type { SignalStats } from "../signals/shapes";
@@ -43,7 +42,7 @@ export async function buildRecordPage(ctx: ActionCtx): Promise<Page> {
       {signals.length > 0 && (
         <div class="grid two">
           <div class="card">
-            {isDrawn(curves.signals) ? (
+            {curves.trades > 1 ? (
               <figure>
                 <CurvesChart curves={curves} />
                 <figcaption>
@@ -102,7 +101,7 @@ function listHeadFigures({ edge, risk, afterCosts, ...stats }: SignalStats): Ter
   const share = formatOrNone(winrate, (value) => `${value.toFixed(0)} % of those decided; `, "");
   const remainder = `${losses} lost, ${expired} expired${holds === 0 ? "" : ` (${holds} without a position)`}`;
   const missing = missingDays > 0 ? `; ${missingDays} not issued` : "";
-  const bounds = `points a day, ${formatPoints(edge.lowPoints)} to ${formatPoints(edge.highPoints)}`;
+  const bounds = `${formatPoints(edge.lowPoints)} to ${formatPoints(edge.highPoints)}`;
   return [
     [
       "Average trade",
@@ -118,7 +117,7 @@ function listHeadFigures({ edge, risk, afterCosts, ...stats }: SignalStats): Ter
     [
       "Against chance",
       edge.verdict,
-      formatOrNone(edge.excessPoints, (value) => `${formatPoints(value)} ${bounds}`, ""),
+      formatOrNone(edge.excessPoints, (value) => `${formatPoints(value)} points a day, ${bounds}: see all figures`, ""),
     ],
   ];
 }

@@ -50,7 +50,8 @@ export async function buildResearchPage(
       ))}
       {writings.length === 0 && <Empty>Nothing has been written on {subject} yet.</Empty>}
       <p>
-        A new report on {subject} is written when somebody asks: <a href="/start#curl">free by a call</a>
+        A new report on {subject} is written when somebody asks: free <a href="/start#bot">in the chat</a> by{" "}
+        <code>/research{token === "" ? "" : ` ${token}`}</code> or <a href="/start#curl">by a call</a>
         <OrBuy>bought for 1 USDC, which no limit holds up</OrBuy>.
       </p>
     </>

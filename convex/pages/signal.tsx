@@ -20,6 +20,7 @@ import {
   Side,
   type Term,
 } from "./parts";
+import { getCoinPath } from "./prices";
 
 /** One signal: its page, and the chart of its levels on the path of the price. */
 
@@ -48,8 +49,8 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
             <Facts
               of={[
                 ["Stated confidence", `${confidence} %`],
-                ["Chance of its levels", formatShare(signal.chancePercent)],
-                ["Earns its costs from", formatShare(signal.breakEvenPercent)],
+                ["Would win by chance", formatShare(signal.chancePercent)],
+                ["Must win to earn its costs", formatShare(signal.breakEvenPercent)],
                 ["Model", signal.model],
               ]}
             />
@@ -71,7 +72,8 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
         </CardSection>
       </div>
       <p>
-        Part of <a href="/record">the record</a>, which anybody can check.{" "}
+        Part of <a href="/record">the record</a>, which anybody can check. More on{" "}
+        <a href={getCoinPath(token)}>{token}</a>.{" "}
         <OpenBot start="signals">Open in the bot</OpenBot>
       </p>
       <Pager back={toNeighbour(earlier)} on={toNeighbour(later)} />
@@ -123,7 +125,7 @@ function SignalFigure({ data: { signal, issued, path } }: { data: SignalData }) 
         Prices by {joinSourceNames([...path, issued])}; hours in UTC.{" "}
         {signal.tp1 === null
           ? "Without a position there is nothing to reach."
-          : "Shaded: from the entry to the targets, and to the stop, while it was open."}
+          : "Shaded: from the entry to the targets (TP) and to the stop (SL), while it was open."}
       </figcaption>
     </figure>
   );

@@ -18,7 +18,7 @@ nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38
 nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
 nav a:hover { color: var(--accent); }
 .start, .open a { display: inline-block; padding: 0.35rem 0.9rem; border-radius: 8px; background: var(--accent); color: var(--paper); font-weight: 650; text-decoration: none; }
-.start:hover, .open a:hover, .start[aria-current] { text-decoration: underline; }
+.open a { margin: 0.2rem 0 0.5rem; } .start:hover, .open a:hover, .start[aria-current] { text-decoration: underline; }
 nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
 main { padding-top: 2rem; padding-bottom: 3rem; }
 h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }
@@ -53,7 +53,7 @@ dt { color: var(--soft); } .card h2 { font-size: 1rem; margin: 0; letter-spacing
 dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
 dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; margin: 1.2rem 0; }
 .facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.1rem; font-weight: 650; letter-spacing: -0.01em; }
-dd small { color: var(--soft); margin-left: 0.5rem; } .noted { gap: 0.6rem; } .noted > div { flex-wrap: nowrap; } .noted dd small { display: block; margin: 0; } .facts dd small { margin: 0; display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+dd small { color: var(--soft); margin-left: 0.5rem; } .noted { gap: 0.6rem; } .noted > div { flex-wrap: nowrap; } .noted dd { flex: 1 0 55%; } .noted dd small { display: block; margin: 0; } .facts dd small { margin: 0; display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
@@ -71,12 +71,12 @@ details[open] > summary { margin-bottom: 0.6rem; }
 form { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem; margin: 1.25rem 0; }
 label { font-size: 0.9rem; color: var(--soft); }
 input { display: block; margin-top: 0.25rem; font: inherit; color: var(--ink); background: var(--raised); border: 1px solid var(--soft); border-radius: 8px; padding: 0.45rem 0.7rem; width: 10rem; }
-button { font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; padding: 0.45rem 1rem; cursor: pointer; } .stop { background: var(--need); border-color: var(--need); }
+button { font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; padding: 0.45rem 1rem; cursor: pointer; } button.stop { background: var(--need); border-color: var(--need); }
 .chips { display: flex; flex-wrap: wrap; gap: 0.5rem; list-style: none; margin: 0.9rem 0; padding: 0; }
 .chips a { display: block; padding: 0.35rem 0.75rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); text-decoration: none; font-size: 0.92rem; }
 .chips a[aria-current] { border-color: var(--accent); font-weight: 650; }
 .report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
-figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
+figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figure.card + .card { margin-top: 1rem; } p.head { max-width: none; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; padding: 0.6rem 0.4rem 1.6rem; overflow: visible; font: 400 12px var(--sans); font-variant-numeric: tabular-nums; }
 .chart.valued { padding-left: 3.6rem; } .chart.labelled { padding-right: 6.9rem; } .chart.valued.labelled { padding-right: 4.3rem; }
 .chart.valued.levels { padding-left: 0.6rem; padding-right: 6.9rem; } .levels .value { display: none; }

@@ -8,6 +8,7 @@ import type { AlertType, PublicAlert } from "../whales/tables";
 import { Chart } from "../pictures/chart";
 import type { Page } from "./layout";
 import { Chips, Empty, Movements, OpenBot, Pager } from "./parts";
+import { getCoinPath } from "./prices";
 
 /** Large movements, newest first, of one coin or kind, or of all; and what went to exchanges and left them. */
 
@@ -61,6 +62,11 @@ export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): 
           isShown: one === kind,
         }))}
       />
+      {token !== undefined && (
+        <p>
+          <a href={getCoinPath(token)}>Price, research and signals of {token}</a>
+        </p>
+      )}
       {wish.before === undefined && flows.length > 0 && <Flows of={flows} until={hour + HOUR} />}
       {alerts.length === 0 ? (
         <Empty>

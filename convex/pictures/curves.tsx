@@ -13,8 +13,11 @@ export async function readCurves(ctx: ActionCtx): Promise<TwoCurves> {
   return buildCurves(await ctx.runQuery(internal.signals.history.readAllSignals, {}));
 }
 
-/** In percent: the running sum of the results after costs, and the tokens bought at their first signal and held. */
-export type TwoCurves = { signals: Point[]; held: Point[] };
+/**
+ * In percent: the running sum of the results after costs, from nothing at the first signal, and the tokens bought at their
+ * first signal and held. `trades`: how many results there are.
+ */
+export type TwoCurves = { signals: Point[]; held: Point[]; trades: number };
 
 export function buildCurves(all: readonly Signal[]): TwoCurves {
   const bought = new Map<Token, number>();
@@ -45,7 +48,8 @@ export function buildCurves(all: readonly Signal[]): TwoCurves {
       value += subtractCosts(pnlPercent, costBps);
       return [{ at: closedAt, value }];
     });
-  return { signals: thinPoints(ended), held: thinPoints(held) };
+  const begun = ended.length === 0 ? [] : held.slice(0, 1).map(({ at }) => ({ at, value: 0 }));
+  return { signals: thinPoints([...begun, ...ended]), held: thinPoints(held), trades: ended.length };
 }
 
 /** The most points of a line, since a page is small. */
@@ -57,7 +61,7 @@ function thinPoints(points: readonly Point[]): Point[] {
 }
 
 /** The running sum of the results, against buying and holding. A sum changes only with a trade's end, so it is drawn in steps. */
-export function CurvesChart({ curves: { signals, held }, frame }: { curves: TwoCurves; frame?: Frame }) {
+export function CurvesChart({ curves: { signals, held, trades }, frame }: { curves: TwoCurves; frame?: Frame }) {
   const times = [...signals, ...held].map(({ at }) => at);
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const [sum, kept] = [signals.at(-1)?.value ?? 0, held.at(-1)?.value ?? 0];
@@ -65,7 +69,7 @@ export function CurvesChart({ curves: { signals, held }, frame }: { curves: TwoC
     <Chart
       id="curve"
       title="Results after costs, added up, against buying and holding, in percent"
-      says={`After ${formatCount(signals.length, "trade")}: signals ${formatSignedPercent(sum)}, bought and held ${formatSignedPercent(kept)}.`}
+      says={`After ${formatCount(trades, "trade")}: signals ${formatSignedPercent(sum)}, bought and held ${formatSignedPercent(kept)}.`}
       from={from}
       to={to}
       axis={(value) => formatSignedPercent(value, Number.isInteger(value) ? 0 : 1)}

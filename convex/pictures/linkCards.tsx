@@ -14,7 +14,7 @@ import type { Writing } from "./reports";
 export function drawRecord(curves: TwoCurves, site: string): string {
   const card = {
     title: "The record of the signals",
-    aside: `${formatCount(curves.signals.length, "trade")}, after costs`,
+    aside: `${formatCount(curves.trades, "trade")}, after costs`,
     source: "Dashed: bought and held",
     site,
   };

@@ -136,6 +136,8 @@ describe("alerts", () => {
   }) => {
     await priced(app, 100_000);
     expect((await say(app, "btc"))[0]).toMatch(/^<b>BTC \$100,000/);
+    // A coin's page opens the bot with it.
+    expect((await say(app, "/start price_BTC"))[0]).toMatch(/^<b>BTC \$100,000/);
     await tap(app, "🔔 Above $105,000");
     await tap(app, "Set");
     const [row] = await app.rows("alerts");

@@ -70,7 +70,7 @@ describe("research", () => {
     ] as const)
       says(
         soundWords(await openPage(app, path)),
-        ...[`Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free by a call"],
+        ...[`Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free in the chat by /research"],
       );
     says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
     await app.settle();
