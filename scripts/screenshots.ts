@@ -8,13 +8,14 @@ import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
  * `npx tsx scripts/screenshots.ts URL`: views the pages of a running service in the sizes of a phone and a desktop,
- * light and dark; reports content wider than its screen and axe's findings, and writes screenshots.
+ * light and dark; reports content wider than its screen, failures of its script and axe's findings, and writes screenshots.
  */
 
 const USAGE = `Usage: npx tsx scripts/screenshots.ts URL [PATH…] [--out DIRECTORY] [--whole]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at widths of 390 and 1400 pixels, light and dark.
-Fails if a page is wider than its screen or has more than 50 kB, or if axe finds a violation.
+Fails if a page is wider than its screen, has more than 50 kB or asks for more, if its script fails, or if axe finds a
+violation.
 
   --out DIRECTORY   where the pictures are saved; without it, none are taken
   --whole           takes pictures of whole pages, not only of the first screen
@@ -70,10 +71,16 @@ async function takeViews(browser: Browser, { url, paths, out, whole }: Options) 
         // The page allows no scripts, and axe is one.
         const viewport = { width, height: HEIGHT };
         const page = await browser.newPage({ viewport, colorScheme, bypassCSP: true });
+        const seen: string[] = [];
+        page.on("pageerror", ({ message }) => seen.push(`its script failed: ${message}`));
+        page.on("request", (asked) => {
+          if (!asked.isNavigationRequest()) seen.push(`asked for ${asked.url()}`);
+        });
         const answer = await page.goto(new URL(path, url).href, { waitUntil: "load" });
         const status = answer?.status() ?? 0;
         const problems =
           status === getExpectedStatus(path) ? await listProblems(page) : [`answered ${status}`];
+        problems.push(...seen);
         const bytes = (await answer?.request().sizes())?.responseBodySize ?? 0;
         if (bytes > MOST_BYTES) problems.push(`has ${bytes} bytes, more than ${MOST_BYTES}`);
         const name = `${getViewName(path)}-${width}-${colorScheme}.png`;

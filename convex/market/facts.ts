@@ -211,15 +211,18 @@ export async function storeOutcomes(ctx: MutationCtx, outcomes: readonly Infer<t
   }
 }
 
+/** The tick after this age is the last within half an hour. */
+const LISTS_GOOD_MS = 25 * MINUTE;
+
 /**
- * Claims the lists of coins that are older than half an hour, so that pages have a market without anybody asking for one;
- * none while their source has no turn. Who claims them has their turns, too.
+ * Claims the lists of coins that would be older than half an hour at the next tick, so that pages have a market without
+ * anybody asking for one; none while their source has no turn. Who claims them has their turns, too.
  */
 export async function claimOldLists(ctx: MutationCtx): Promise<CollectionRequest[]> {
   const claimed: CollectionRequest[] = [];
   for (const one of LISTS) {
     const key = toRefreshKey(one);
-    if (Date.now() - ((await findRefresh(ctx, key))?.doneAt ?? 0) < SLOT_MS) continue;
+    if (Date.now() - ((await findRefresh(ctx, key))?.doneAt ?? 0) < LISTS_GOOD_MS) continue;
     const sources = ["coingecko" as const];
     const [waitMs] = await ctx.runMutation(internal.providers.data.turns.takeTurns, { sources });
     if (waitMs === 0 && (await claimRefresh(ctx, key, LEASE_MS))) claimed.push(one);

@@ -82,7 +82,8 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
       <h2>Newest report</h2>
       {report === undefined ? (
         <Empty>
-          Nothing has been written on {symbol} yet. <a href={`/research?token=${symbol}`}>How to have it written</a>
+          Nothing has been written on {symbol} yet.{" "}
+          <a href={`/research?token=${symbol}`}>How to have it written</a>
         </Empty>
       ) : (
         <div class="card">

@@ -29,8 +29,8 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
         <div>
           <h1>Crypto prices, research and signals, with an open record</h1>
           <p class="lead">
-            Two trading signals a day, none of which is ever withdrawn; live prices and alerts in your own words;
-            reports whose every figure names its source.
+            Two trading signals a day, none of which is ever withdrawn; live prices and alerts in your own
+            words; reports whose every figure names its source.
           </p>
           <p class="note">
             {record.n > 0 ? record.summary : "The record begins with the first signals, at 08:00 UTC."}{" "}

@@ -7,8 +7,7 @@ import { DARK, LIGHT } from "../pictures/colours";
 export const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
 
-const hashOf = (text: string) =>
-  `'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(text))))}'`;
+const hashOf = (text: string) => `'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(text))))}'`;
 
 /** Nothing is loaded from elsewhere, and nothing runs but a page's exact script, which reads this service alone. */
 export function buildPageHeaders(style: string, script: string) {

@@ -45,7 +45,8 @@ function definePage<Input extends z.ZodType>({ show, isPrivate = false, ...descr
     answerHeaders: {
       "Cache-Control": isPrivate ? "no-store." : "For how long it may be kept: a minute.",
       "Referrer-Policy": "no-referrer.",
-      "Content-Security-Policy": "Nothing is loaded from elsewhere, and nothing runs but the page's own script.",
+      "Content-Security-Policy":
+        "Nothing is loaded from elsewhere, and nothing runs but the page's own script.",
       ...described.answerHeaders,
     },
     handler: async (ctx, input, call) => {

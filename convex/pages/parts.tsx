@@ -196,7 +196,7 @@ export function CardSection(of: {
   children: Child;
 }) {
   const Heading = of.isPart === true ? "h2" : "h3";
-  const live = of.isLive === true ? { "id": `${of.id}-live`, "data-live": "" } : {};
+  const live = of.isLive === true ? { id: `${of.id}-live`, "data-live": "" } : {};
   return (
     <section class="card" aria-labelledby={of.id} {...live}>
       <div class="head">

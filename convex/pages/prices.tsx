@@ -15,7 +15,12 @@ export const getCoinPath = (symbol: string) => `/coins/${encodeURIComponent(symb
 type Shown = { market: StoredMarket; now: number };
 
 /** A coin's price with its course over a day, where the service samples it. */
-export function PriceCard({ symbol, market, now, isOwn = false }: Shown & { symbol: string; isOwn?: boolean }) {
+export function PriceCard({
+  symbol,
+  market,
+  now,
+  isOwn = false,
+}: Shown & { symbol: string; isOwn?: boolean }) {
   const coin = market.coins.get(symbol);
   const name = coin?.name ?? (isMajor(symbol) ? COIN_NAMES[symbol][0] : symbol);
   const token = PRICED_TOKENS.find((one) => one === symbol);
@@ -54,7 +59,9 @@ export function MarketTable({ market: { coins, facts }, now }: Shown) {
     .flatMap((coin) => (coin.size === null ? [] : [{ ...coin, ...coin.size }]))
     .toSorted((a, b) => a.rank - b.rank)
     .slice(0, COINS);
-  const listedAt = Math.min(...facts.flatMap(({ kind, observedAt }) => (kind === "rank" ? [observedAt] : [])));
+  const listedAt = Math.min(
+    ...facts.flatMap(({ kind, observedAt }) => (kind === "rank" ? [observedAt] : [])),
+  );
   const trending = facts
     .filter(({ kind }) => kind === "trendingPlace")
     .toSorted((a, b) => Number(a.value) - Number(b.value))
@@ -69,8 +76,7 @@ export function MarketTable({ market: { coins, facts }, now }: Shown) {
           wide={3}
           rows={largest.map(({ name, symbol, usd, change24h, marketCap }) => [
             <>
-              <a href={getCoinPath(symbol)}>{symbol}</a>{" "}
-              {name !== symbol && <span class="soft">{name}</span>}
+              <a href={getCoinPath(symbol)}>{symbol}</a> {name !== symbol && <span class="soft">{name}</span>}
             </>,
             formatMoney(usd),
             <Change value={change24h} />,

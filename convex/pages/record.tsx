@@ -117,7 +117,11 @@ function listHeadFigures({ edge, risk, afterCosts, ...stats }: SignalStats): Ter
     [
       "Against chance",
       edge.verdict,
-      formatOrNone(edge.excessPoints, (value) => `${formatPoints(value)} points a day, ${bounds}: see all figures`, ""),
+      formatOrNone(
+        edge.excessPoints,
+        (value) => `${formatPoints(value)} points a day, ${bounds}: see all figures`,
+        "",
+      ),
     ],
   ];
 }

@@ -73,8 +73,7 @@ export async function buildSignalPage(ctx: ActionCtx, requestedId: string): Prom
       </div>
       <p>
         Part of <a href="/record">the record</a>, which anybody can check. More on{" "}
-        <a href={getCoinPath(token)}>{token}</a>.{" "}
-        <OpenBot start="signals">Open in the bot</OpenBot>
+        <a href={getCoinPath(token)}>{token}</a>. <OpenBot start="signals">Open in the bot</OpenBot>
       </p>
       <Pager back={toNeighbour(earlier)} on={toNeighbour(later)} />
     </>

@@ -174,8 +174,8 @@ function Chat() {
           <OpenBot>Open the bot</OpenBot>
         </p>
         <p>
-          Tap Start there, then send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or an
-          alert in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> makes a
+          Tap Start there, then send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or
+          an alert in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> makes a
           wallet on Base that is yours at once.
         </p>
       </div>

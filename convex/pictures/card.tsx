@@ -60,7 +60,17 @@ export function renderSvg({ title, aside, source, site }: Card, body: Child): st
   return written.replace(/(<text[^<>]*)(>[^<>]+<)/g, (_, tag: string, words: string) => tag + typeset(words));
 }
 
-export function TextLines({ kind = "", x = MARGIN, y, say }: { kind?: string; x?: number; y: number; say: string }) {
+export function TextLines({
+  kind = "",
+  x = MARGIN,
+  y,
+  say,
+}: {
+  kind?: string;
+  x?: number;
+  y: number;
+  say: string;
+}) {
   return (
     <text class={kind} x={x} y={y}>
       {say}

@@ -61,7 +61,13 @@ function thinPoints(points: readonly Point[]): Point[] {
 }
 
 /** The running sum of the results, against buying and holding. A sum changes only with a trade's end, so it is drawn in steps. */
-export function CurvesChart({ curves: { signals, held, trades }, frame }: { curves: TwoCurves; frame?: Frame }) {
+export function CurvesChart({
+  curves: { signals, held, trades },
+  frame,
+}: {
+  curves: TwoCurves;
+  frame?: Frame;
+}) {
   const times = [...signals, ...held].map(({ at }) => at);
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const [sum, kept] = [signals.at(-1)?.value ?? 0, held.at(-1)?.value ?? 0];

@@ -82,7 +82,11 @@ export function LevelsChart({ signal, points, window, frame }: Drawn) {
       from={window.from}
       to={window.to}
       {...(frame === undefined
-        ? { size: "levels" as const, unit: "$" as const, axis: (value: number) => `$${formatShortUsd(value)}` }
+        ? {
+            size: "levels" as const,
+            unit: "$" as const,
+            axis: (value: number) => `$${formatShortUsd(value)}`,
+          }
         : { frame })}
       bands={[...band("gain far", tp2), ...band("gain", tp1), ...band("risk", sl)]}
       lines={[{ kind: "", points: inWindow }]}

@@ -62,7 +62,11 @@ export function drawCoin(coin: Coin, price: TokenPrice | null, site: string): st
         <CourseChart
           token={symbol}
           price={price}
-          frame={{ ...placeRow([1, 2], 0, { left: 8, right: 12 }), y: top + 100, height: BODY.bottom - top - 100 }}
+          frame={{
+            ...placeRow([1, 2], 0, { left: 8, right: 12 }),
+            y: top + 100,
+            height: BODY.bottom - top - 100,
+          }}
         />
       ) : (
         sizes.map((say, index) => <TextLines x={x} y={top + 140 + 44 * index} say={say} />)

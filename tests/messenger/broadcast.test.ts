@@ -68,7 +68,10 @@ const subscribe = (app: App, chatId: string, topics: Topic[] = ["signals"], isOn
 /** Announces signals: a picture, and a text that is too long for its caption. */
 const tell = (app: App, words: string, topic: Topic = "signals") =>
   app.t.run(async (ctx) => {
-    const picture = { handle: await createFunctionHandle(internal.pictures.drawings.signals), subject: "BTC" };
+    const picture = {
+      handle: await createFunctionHandle(internal.pictures.drawings.signals),
+      subject: "BTC",
+    };
     await announce(ctx, topic, { kind: "news", paragraphs: [[words], ["Because. ".repeat(110)]], picture });
   });
 

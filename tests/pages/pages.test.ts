@@ -70,7 +70,11 @@ describe("research", () => {
     ] as const)
       says(
         soundWords(await openPage(app, path)),
-        ...[`Research on ${subject}`, `Nothing has been written on ${subject} yet`, "free in the chat by /research"],
+        ...[
+          `Research on ${subject}`,
+          `Nothing has been written on ${subject} yet`,
+          "free in the chat by /research",
+        ],
       );
     says(soundWords(await openPage(app, "/research?token=%3Cb%3E")), "Nothing has been written on <B> yet");
     await app.settle();
@@ -138,7 +142,13 @@ test("a coin's page tells its price, what was measured of it and where, what was
   await samplePrices(app, [100, 101, 102]);
   await app.post("/mcp/research", { token: "SOL" });
   await insertAlerts(app, [
-    { token: "SOL", alertType: "cex_inflow" as const, amount: 5e6, description: "Moved", detectedAt: Date.now() },
+    {
+      token: "SOL",
+      alertType: "cex_inflow" as const,
+      amount: 5e6,
+      description: "Moved",
+      detectedAt: Date.now(),
+    },
   ]);
   const calls = app.standins.sent("llm").length;
   const page = await openPage(app, "/coins/solana");

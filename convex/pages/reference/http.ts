@@ -33,7 +33,8 @@ const page = {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "Nothing is loaded from elsewhere, and nothing runs but the page's own script.",
+    "Content-Security-Policy":
+      "Nothing is loaded from elsewhere, and nothing runs but the page's own script.",
   },
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
