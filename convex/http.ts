@@ -84,6 +84,7 @@ const routes: Routes = {
   "/mcp/defi/connect": { GET: wallets, POST: wallets },
   "/mcp/defi/gas": { POST: orders },
   "/mcp/defi/portfolio": { GET: wallets },
+  "/mcp/defi/history": { GET: wallets },
   "/mcp/defi/send": { POST: orders },
   "/mcp/defi/swap": { POST: orders },
   "/mcp/defi/transaction": { GET: wallets },

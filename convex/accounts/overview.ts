@@ -44,7 +44,7 @@ const vOverview = v.object({
   leftUsd: v.number(),
   /** What its owner has to know first. */
   warnings: v.array(v.string()),
-  wallets: v.array(v.object({ kind: vWalletKind, address: v.string() })),
+  wallets: v.array(v.object({ kind: vWalletKind, walletId: v.string(), address: v.string() })),
   waiting: v.array(vItem),
   orders: v.array(vItem),
   limits: v.array(vTerm),
@@ -77,8 +77,8 @@ export const readOverview = internalQuery({
       isFrozen: isFrozen(account, now),
       leftUsd: toUsd(allowance.account.left),
       warnings: listWarnings(account, now),
-      wallets: wallets.flatMap(({ kind, address }) =>
-        kind === "custody" || kind === "basic" ? [{ kind, address }] : [],
+      wallets: wallets.flatMap(({ kind, walletId, address }) =>
+        kind === "custody" || kind === "basic" ? [{ kind, walletId, address }] : [],
       ),
       waiting: [
         ...asked.flat(),

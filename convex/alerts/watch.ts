@@ -12,6 +12,7 @@ import { emitToOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { buildSignalsDigest } from "../signals/cards";
 import { areSignalsDue } from "../signals/model";
+import { buildWalletDigest } from "../wallets/past/course";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import { CLOCK, describe, isEvent, isNews, getDemand, getNextTime, QUIET_MS, parseSubject } from "./grammar";
@@ -258,7 +259,8 @@ export const sendDigests = defineMutation({}, async (ctx) => {
     }
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
     const title = { bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` };
-    await fire(ctx, alert, one, next, [[title], ...parts]);
+    const own = await buildWalletDigest(ctx, alert.userId, now);
+    await fire(ctx, alert, one, next, [[title], ...own, ...parts]);
   }
   if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
 });

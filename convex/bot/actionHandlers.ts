@@ -16,13 +16,13 @@ import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { getPortfolio } from "../wallets/holdings";
+import { readPortfolio } from "../wallets/holdings";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
 import { trimName } from "./commands";
 import { askAgain, proposeGas, proposeOrder } from "./orders";
 import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
-import { answerLogin, answerWallet, findAccountButton } from "./wallet";
+import { answerChart, answerHistory, answerLogin, answerWallet, findAccountButton } from "./wallet";
 
 /** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
 type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;
@@ -38,10 +38,16 @@ export const actionHandlers = {
   connect: (ctx, request) => answerLink(ctx, request, "links"),
 
   portfolio: async (ctx, { userId }) => {
-    const { address } = await ensureWallet(ctx, { userId, kind: "custody" });
-    const answer = buildPortfolioCard({ address, ...(await getPortfolio(ctx, address)) });
-    return { answer, buttons: [[{ text: "Pay in", command: "wallet" }]] };
+    const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+    const answer = buildPortfolioCard({ address: wallet.address, ...(await readPortfolio(ctx, wallet)) });
+    const past = [
+      { text: "History", command: "history" },
+      { text: "Chart", command: "chart" },
+    ];
+    return { answer, buttons: [past, [{ text: "Pay in", command: "wallet" }]] };
   },
+  history: answerHistory,
+  chart: answerChart,
 
   wallet: answerWallet,
   login: answerLogin,

@@ -3,7 +3,8 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import type { Item } from "../accounts/overview";
 import { getOptional } from "../lib/env";
-import { formatUsd } from "../lib/text/numbers";
+import { roundUnits, toUsd } from "../lib/money/amounts";
+import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";
 import { formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import type { OutgoingCard } from "../messenger/model";
@@ -12,7 +13,10 @@ import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
 import { EXPLORER } from "../wallets/model";
-import type { vHolding } from "../wallets/tables";
+import { describeMove } from "../wallets/past/moves";
+import type { Result } from "../wallets/past/result";
+import type { NamedMove, vHolding } from "../wallets/tables";
+import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 
 /** The texts and cards of the bot's answers. */
 
@@ -189,6 +193,7 @@ export function buildPortfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
   totalValueUsd: number;
+  result: Result;
 }): Paragraph[] {
   const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = holdings.map(
@@ -199,7 +204,46 @@ export function buildPortfolioCard(portfolio: {
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
     holdings.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: `$${formatUsd(portfolio.totalValueUsd)}` }],
+    ...(portfolio.result.since === null ? [] : [buildResultLines(portfolio.result)]),
   ];
+}
+
+/** What was paid in, what the wallet has made of it, and its network fees. */
+function buildResultLines({
+  paidInUsd,
+  takenOutUsd,
+  totalUsd,
+  percent,
+  feesUsd,
+  unpriced,
+}: Result): Paragraph {
+  return [
+    `Paid in $${formatUsd(paidInUsd)}${takenOutUsd === 0 ? "" : `, taken out $${formatUsd(takenOutUsd)}`}`,
+    "\nResult ",
+    { bold: formatGain(totalUsd) },
+    percent === null ? "" : ` (${formatSignedPercent(percent)})`,
+    unpriced.length === 0 ? "" : `, without ${unpriced.join(" and ")}, which had no live price`,
+    `\nNetwork fees $${formatUsd(feesUsd)}`,
+  ];
+}
+
+/** The newest moves of a wallet. */
+export function buildHistoryCard(moves: readonly NamedMove[]): Paragraph[] {
+  if (moves.length === 0) return buildNotice("Nothing has moved in your wallet yet.");
+  const say = (raw: string, token: Symbol) =>
+    `${roundUnits(BigInt(raw), WALLET_TOKENS[token].decimals, 6)} ${token}`;
+  const lines = moves.map((move): Paragraph => {
+    const { at, realised, fee, kind, txHash } = move;
+    const result = realised === undefined ? "" : ` · result ${formatGain(toUsd(BigInt(realised)))}`;
+    const paid = fee === undefined || kind === "fee" ? "" : ` · fee ${say(fee.raw, "ETH")}`;
+    const when = formatDateTime(at);
+    return [
+      { bold: describeMove(move, say) },
+      `${result}${paid}\n`,
+      txHash === undefined ? when : { words: when, href: EXPLORER + txHash },
+    ];
+  });
+  return [[{ bold: "🧾 What has moved" }], ...lines];
 }
 
 /** An amount with at most six significant digits, whole from a hundred thousand up: a wallet shows the rest. */

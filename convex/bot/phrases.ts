@@ -47,7 +47,7 @@ const PHRASES: readonly (readonly [words: RegExp, ...commands: string[]])[] = [
   ],
   [/^how (?:do|can) i (?:deposit|pay in|top up|add (?:funds|money)|fund my wallet)(?: .{1,20})?$/, "wallet"],
   [shown("portfolio|balances?|holdings|what i (?:hold|own)|what do i (?:hold|own)"), "portfolio"],
-  [shown("order history|history|trades|past (?:trades|orders)|transactions"), "history", "orders"],
+  [shown("order history|history|trades|past (?:trades|orders)|transactions"), "history"],
   [shown("(?:open |active |pending |last |latest |recent )*orders?"), "orders"],
   [new RegExp(`^${STOP} ${MY}(?:[$\\w]+ ){0,2}orders?(?: .{1,20})?$`), "orders"],
   [/^(?:what|which) orders (?:are|do i have)(?: .{1,20})?$/, "orders"],

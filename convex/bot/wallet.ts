@@ -7,8 +7,9 @@ import { formatDateTime } from "../lib/time";
 import type { Button } from "../messenger/format";
 import { SECRET_MARK } from "../messenger/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
+import { readPortfolio } from "../wallets/holdings";
 import type { ChatAccount } from "../accounts/chats";
-import { buildDepositCard, CREATE, needsAccount } from "./cards";
+import { buildDepositCard, buildHistoryCard, CREATE, needsAccount } from "./cards";
 import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Answers about the account of a private chat that take more than one transaction: its wallet, and its login. */
@@ -33,6 +34,35 @@ export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Pro
   const handle = await createFunctionHandle(internal.pictures.drawings.deposit);
   const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
   return { answer: buildDepositCard(address, isLogin), buttons, picture: { handle, subject: address } };
+}
+
+/** The moves that `/history` shows, and the most. */
+const [SHOWN_MOVES, MOST_MOVES] = [10, 25];
+
+/** The newest moves of the wallet, after a look at it. */
+export async function answerHistory(
+  ctx: ActionCtx,
+  { userId, argument }: CommandRequest,
+): Promise<CommandOutcome> {
+  const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+  await readPortfolio(ctx, wallet);
+  const limit = Math.min(MOST_MOVES, Number(/^\d{1,3}$/.exec(argument)?.[0] ?? 0) || SHOWN_MOVES);
+  const page = { walletId: wallet.walletId, before: Number.MAX_SAFE_INTEGER, limit };
+  const moves = await ctx.runQuery(internal.wallets.past.looks.listMoves, page);
+  return { answer: buildHistoryCard(moves), buttons: [[{ text: "Portfolio", command: "portfolio" }]] };
+}
+
+/** A picture of the wallet's worth over time. */
+export async function answerChart(ctx: ActionCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
+  const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+  const { past } = await readPortfolio(ctx, wallet);
+  if (past === null) return { answer: buildHistoryCard([]) };
+  const handle = await createFunctionHandle(internal.pictures.drawings.worth);
+  return {
+    ...reply({ bold: "📈 Your wallet's worth" }, `\nSince ${formatDateTime(past.since)}`),
+    buttons: [[{ text: "Portfolio", command: "portfolio" }]],
+    picture: { handle, subject: wallet.walletId },
+  };
 }
 
 /** The button about the account of whoever starts the bot. A link that went with a deletion is restored. */

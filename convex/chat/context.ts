@@ -73,10 +73,10 @@ export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Cont
     kind: "custody",
   });
   if (wallet === null) return [];
-  const { getPortfolio } = await import("../wallets/holdings");
+  const { readPortfolio } = await import("../wallets/holdings");
   const late = () => new AppError("upstream", "The chain did not answer in time");
   try {
-    const read = getPortfolio(ctx, wallet.address);
+    const read = readPortfolio(ctx, wallet);
     const found = await rejectWhenLate(read, AbortSignal.timeout(deadlines.chatContext), late);
     const held = found.balances.filter(({ raw }) => raw !== "0");
     const text = held.map(({ token, balance }) => `${balance} ${token}`).join(", ") || "empty";

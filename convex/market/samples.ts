@@ -201,7 +201,7 @@ async function readNewestPrices(ctx: QueryCtx): Promise<Infer<typeof vNewestPric
  * The price at a moment (epoch ms): the last sample before it, at most half an hour old, as for alerts; before the first
  * samples, between the closes of the exchange around it. `null` without them.
  */
-async function findPriceAt(ctx: QueryCtx, token: PricedToken, at: number): Promise<number | null> {
+export async function findPriceAt(ctx: QueryCtx, token: PricedToken, at: number): Promise<number | null> {
   const sample = await ctx.db
     .query("priceSamples")
     .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).lte("takenAt", at))

@@ -13,6 +13,7 @@ import { beginReading } from "../payments/deposits";
 import { beginFollowing } from "../whales/alerts";
 import { getUndeliveredSince } from "../messenger/delivery";
 import { getComparisonDueAt } from "../alerts/model";
+import { queryDueLooks } from "../wallets/past/looks";
 
 /**
  * Once a minute, finds due work of every domain: a row holds its due time, and an index finds the first. Due work runs in a
@@ -28,6 +29,10 @@ const DUE: Record<string, Due> = {
     since: async ({ db }, now) =>
       (await queryDue(db.query("orders"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
     takeUp: internal.wallets.orders.steps.takeUpDue,
+  },
+  "looks at wallets": {
+    since: async (ctx, now) => (await queryDueLooks(ctx, now).first())?.lookAt ?? null,
+    takeUp: internal.wallets.past.looks.takeUpLooks,
   },
   alerts: { since: getComparisonDueAt, takeUp: internal.alerts.watch.checkAlerts },
   "posts to webhooks": { since: getPostsDueSince, takeUp: internal.messenger.webhooks.events.startPosting },

@@ -4,12 +4,16 @@ import type { Item, Overview } from "../accounts/overview";
 import { formatShortAmount } from "../bot/cards";
 import { getOptional } from "../lib/env";
 import { getErrorData } from "../lib/errors";
-import { formatMoney } from "../lib/text/numbers";
-import { toIso } from "../lib/time";
-import { getPortfolio } from "../wallets/holdings";
+import { internal } from "../_generated/api";
+import { formatGain, formatMoney, formatSignedPercent } from "../lib/text/numbers";
+import { formatDate, getRoundedNow, toIso } from "../lib/time";
+import { readPortfolio } from "../wallets/holdings";
 import { EXPLORER } from "../wallets/model";
+import type { Worth } from "../wallets/past/course";
+import type { Result } from "../wallets/past/result";
 import { buildNoticePage, type Page } from "./layout";
 import { CardSection, Facts, formatOrNone, Moment, Out, Table, type Term } from "./parts";
+import { WorthChart } from "../pictures/worth";
 
 /** The owner's page, read-only but for a freeze, and the pages around it. */
 
@@ -79,20 +83,25 @@ const toTerm = ({ term, value, note }: Overview["limits"][number]): Term => [ter
 
 /** A wallet's holdings; `null` while the chain does not answer, because the page has to open all the same. */
 async function readHoldings(ctx: ActionCtx, wallet: Overview["wallets"][number]) {
-  const portfolio = await getPortfolio(ctx, wallet.address).catch((error: unknown) => {
+  const portfolio = await readPortfolio(ctx, wallet).catch((error: unknown) => {
     if (getErrorData(error)?.code === "upstream") return null;
     throw error;
   });
-  return { ...wallet, portfolio };
+  const course = { walletId: wallet.walletId, now: getRoundedNow() };
+  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, course);
+  // What it is worth now is one figure on the whole page.
+  const last = worths.at(-1);
+  if (last !== undefined && portfolio !== null) last.value = portfolio.totalValueUsd;
+  return { ...wallet, portfolio, worths };
 }
 
-function Holdings({ kind, address, portfolio }: Awaited<ReturnType<typeof readHoldings>>) {
+function Holdings({ kind, address, portfolio, worths }: Awaited<ReturnType<typeof readHoldings>>) {
   const held = portfolio?.balances.filter(({ raw }) => raw !== "0") ?? [];
-  const rows = held.map(({ token, balance, valueUsd, priceUsd }) => [
+  const rows = held.map(({ token, balance, valueUsd, unrealisedUsd = null }) => [
     token,
     formatShortAmount(balance),
     formatOrNone(valueUsd, formatMoney, "no live price"),
-    formatOrNone(priceUsd, formatMoney, ""),
+    formatOrNone(unrealisedUsd, formatGain, ""),
   ]);
   const none =
     portfolio === null ? "The chain does not answer just now: try again in a minute." : "It is empty.";
@@ -101,10 +110,30 @@ function Holdings({ kind, address, portfolio }: Awaited<ReturnType<typeof readHo
       <Explorer to={`https://basescan.org/address/${address}`}>{address}</Explorer>
       {rows.length === 0 && <p>{none}</p>}
       {rows.length > 0 && (
-        <Table name="Holdings" heads={["Token", "Balance", "Value", "Price"]} wide={3} rows={rows} />
+        <Table name="Holdings" heads={["Token", "Balance", "Value", "Gain"]} wide={3} rows={rows} />
+      )}
+      {portfolio !== null && past !== null && <Facts of={listResult(portfolio.result, past.since)} />}
+      {kind === "custody" && worths.length > 1 && (
+        <figure>
+          <WorthChart worths={worths} />
+          <figcaption>
+            Solid: <strong>what it was worth</strong>. Dashed: paid in less taken out. Times in UTC.
+          </figcaption>
+        </figure>
       )}
     </CardSection>
   );
+}
+
+function listResult(result: Result): Term[] {
+  const { since, percent, totalUsd, realisedUsd, feesUsd, paidInUsd, takenOutUsd } = result;
+  return [
+    ["Made in all", formatGain(totalUsd), percent === null ? "" : formatSignedPercent(percent)],
+    ["By swaps", formatGain(realisedUsd)],
+    ["Network fees", formatMoney(feesUsd)],
+    ["Paid in", formatMoney(paidInUsd), since === null ? "" : `since ${formatDate(Date.parse(since))}`],
+    ["Taken out", formatMoney(takenOutUsd)],
+  ];
 }
 
 function Explorer({ to, children }: { to: string; children: Child }) {

@@ -3,17 +3,19 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
-import { DAY, HOUR } from "../lib/time";
+import { DAY, getRoundedNow, HOUR } from "../lib/time";
 import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
+import type { Worth } from "../wallets/past/course";
 import { readSignal, type SignalData } from "./levels";
 import {
   drawAlert,
   drawDeposit,
   drawSignals,
   drawWeek,
+  drawWorth,
   type DrawnAlert,
   type DrawnWeek,
 } from "./messageCards";
@@ -91,3 +93,12 @@ export const alert = defineDrawing(readAlert, drawAlert);
 
 /** Draws a wallet's address to scan. The subject is the address. */
 export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address), drawDeposit);
+
+/** Draws a wallet's worth over time. The subject is the custody's id of it. */
+export const worth = defineDrawing(async (ctx, walletId) => {
+  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, {
+    walletId,
+    now: getRoundedNow(),
+  });
+  return worths.length < 2 ? null : worths;
+}, drawWorth);

@@ -16,6 +16,8 @@ import { BODY, MARGIN, Mark, placeRow, renderSvg, TextLines, type Way } from "./
 import { Chart, toPoints, type Point } from "./chart";
 import { LevelsChart, type SignalData } from "./levels";
 import { QrCode } from "./svg";
+import { WorthChart } from "./worth";
+import type { Worth } from "../wallets/past/course";
 
 /** The pictures of the messenger's cards: signals, a week of them, an alert's last days, a wallet's address. */
 
@@ -177,6 +179,16 @@ function getAxisFormat({ kind }: Condition): (value: number) => string {
   if (kind === "change") return (value) => formatSignedPercent(value);
   if (kind === "funding") return (value) => formatPercent(Number(value.toPrecision(4)));
   return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;
+}
+
+/** A wallet's worth over time, against what was paid in less what was taken out (dashed). */
+export function drawWorth(worths: readonly Worth[], site: string): string {
+  const [from = 0, to = 0] = [worths[0]?.at, worths.at(-1)?.at];
+  const aside = to - from < DAY ? formatDateTime(to) : `${formatDate(from)} to ${formatDate(to)}`;
+  return renderSvg(
+    { title: "Your wallet", aside, source: "Dashed: paid in less taken out", site },
+    <WorthChart worths={worths} frame={placeRow([0, 1], 0, { left: 140, right: 160 })} />,
+  );
 }
 
 /** Half a line of an address: 42 characters are three lines of two. */

@@ -23,6 +23,8 @@ export type Tool = {
    * first one's idempotency key; or `ordered`, with the same terms, by which the service knows the order.
    */
   repeats: "freely" | "again" | "keyed" | "ordered";
+  /** Fields of its endpoint that are for programs alone. */
+  withheld?: readonly string[];
   /** The list in its answer, if that may be long. */
   list?: List;
   /** Changes nothing but what the caller was shown before; clients that prompt do not ask for it. */
@@ -62,6 +64,12 @@ const ALERTS: List = {
     ..."token alertType amount direction description source chain".split(" "),
     ..."occurredAt detectedAt messengerSent txHash verified".split(" "),
   ],
+  usual: 20,
+};
+
+const MOVES: List = {
+  name: "moves",
+  keeps: "at kind out in feeEth feeUsd resultUsd to by txHash".split(" "),
   usual: 20,
 };
 
@@ -158,6 +166,13 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
     description:
       "All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet if there is none.",
     ...of("GET", "/mcp/defi/portfolio", { reads: false }),
+  },
+  get_history: {
+    title: "Wallet history",
+    description:
+      "Every move of the user's custody wallet, newest first: swaps and sends with their fees, what came (received) or went (taken) by other hands, and what it has made of it: paid in, realised, unrealised, fees and the total, in USD and by average cost. next goes into before for older moves.",
+    ...of("GET", "/mcp/defi/history", { list: MOVES, withheld: ["format"] }),
+    hosted: true,
   },
   create_wallet: {
     title: "Create a basic wallet",

@@ -1,13 +1,17 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
-import { AppError } from "../lib/errors";
+import { AppError, getErrorMessage } from "../lib/errors";
+import { log } from "../lib/log";
 import { toChecksum } from "../lib/money/base";
 import { withUsage, defineProviderAction } from "../platform/outside/calls";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";
+import { NOBODY } from "../platform/records";
+import { readPortfolio } from "./holdings";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
 import { executeOrder as carryOut, checkOrder, readOrder } from "./orders/execution";
+import { isEnded } from "./orders/model";
 
 const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing was repaired`;
 
@@ -16,10 +20,21 @@ export const executeApproved = defineProviderAction({ orderId: v.id("orders") },
   await carryOut(ctx, orderId, PREPARED_FOR_MS);
 });
 
-/** For the cron. */
+/** For the cron. What an order did is entered at the look after its end, when its block stands. */
 export const checkSigned = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await checkOrder(ctx, await readOrder(ctx, orderId));
+  const row = await readOrder(ctx, orderId);
+  const checked = await checkOrder(ctx, row);
+  if (!isEnded(row) || !isEnded(checked) || row.userId === NOBODY) return;
+  await readPortfolio(ctx, row).catch((error: unknown) =>
+    log.warn("wallets.not looked at", { orderId, reason: getErrorMessage(error) }),
+  );
 });
+
+/** The daily look at a wallet. */
+export const lookDaily = defineProviderAction(
+  { walletId: v.string(), address: v.string() },
+  async (ctx, wallet) => void (await readPortfolio(ctx, wallet, false)),
+);
 
 /**
  * For an operator who has restored a backup: `npx convex run --prod wallets/actions:repair '{"address":"0x…"}'`, with

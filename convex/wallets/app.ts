@@ -28,17 +28,16 @@ export const view = action({
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
     const userId: string = await ctx.runQuery(internal.identity.access.getOwnUserId, {});
     await charge(ctx, "chain", { userId, address: null });
-    const { getPortfolio } = await import("./holdings");
+    const { readPortfolio } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) return [];
-      const { address } = wallet;
-      const portfolio = await getPortfolio(ctx, address);
+      const { totalValueUsd, pricedAt, ...portfolio } = await readPortfolio(ctx, wallet);
       const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
       const balances = holdings.filter(
         ({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD,
       );
-      return [{ ...portfolio, kind, address, balances }];
+      return [{ kind, address: wallet.address, balances, totalValueUsd, pricedAt }];
     });
     return (await Promise.all(views)).flat();
   },

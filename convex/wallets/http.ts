@@ -8,6 +8,8 @@ import { toIso } from "../lib/time";
 import { txHash, buildWarning, weakId } from "./inputs";
 import { EXPLORER, isUserRequest, NO_WALLET, toPublicStatus } from "./model";
 import { ensureWallet } from "./custody/wallets";
+import { historyEndpoints, resultShape } from "./past/http";
+import type { Symbol } from "./tokens";
 
 const NETWORK = "base";
 
@@ -64,15 +66,14 @@ const balance: MountedEndpoint = defineEndpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { getGasBalances } = await import("./holdings");
+    const { readPortfolio } = await import("./holdings");
     for (const kind of ["basic", "custody"] as const) {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) continue;
-      const { address } = wallet;
+      const { balances } = await readPortfolio(ctx, wallet);
+      const find = (symbol: Symbol) => balances.find(({ token }) => token === symbol)?.balance ?? "0";
       return {
-        kind,
-        address,
-        ...(await getGasBalances(ctx, address)),
+        ...{ kind, address: wallet.address, eth: find("ETH"), usdc: find("USDC") },
         network: NETWORK,
         ...buildWarning(call),
       };
@@ -139,10 +140,17 @@ const portfolio: MountedEndpoint = defineEndpoint({
           priceUsd: 1,
           priceSource: "chainlink",
           valueUsd: 250,
+          costUsd: 240,
+          averageUsd: 0.96,
+          unrealisedUsd: 10,
         },
       ],
       totalValueUsd: 250,
       pricedAt: EXAMPLE_TIME,
+      result: {
+        ...{ since: EXAMPLE_TIME, paidInUsd: 240, takenOutUsd: 0, realisedUsd: 0, unrealisedUsd: 10 },
+        ...{ feesUsd: 0, totalUsd: 10, percent: 4.16, unpriced: [] },
+      },
     },
   },
   input: z.object({ userId }),
@@ -158,22 +166,27 @@ const portfolio: MountedEndpoint = defineEndpoint({
         priceUsd: z.number().nullable().describe("USD per token; null without a live price"),
         priceSource: z.string().nullable().describe("Where the price comes from"),
         valueUsd: z.number().nullable().describe("USD"),
+        costUsd: z.number().optional().describe("Its average cost; absent before its first move"),
+        averageUsd: z.number().nullable().optional().describe("The same for a whole token"),
+        unrealisedUsd: z.number().nullable().optional().describe("Its worth less its cost"),
       }),
     ),
     totalValueUsd: z.number().describe("USD; tokens without a price are left out"),
     pricedAt: z.iso.datetime(),
+    result: resultShape.describe("What the wallet has made (/mcp/defi/history)"),
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { address } = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const { getPortfolio } = await import("./holdings");
-    const { balances, totalValueUsd, pricedAt } = await getPortfolio(ctx, address);
+    const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
+    const { readPortfolio } = await import("./holdings");
+    const { balances, totalValueUsd, pricedAt, result } = await readPortfolio(ctx, wallet);
     return {
-      address,
+      address: wallet.address,
       network: NETWORK,
       balances,
       totalValueUsd,
       pricedAt: toIso(pricedAt),
+      result,
       ...buildWarning(call),
     };
   },
@@ -229,4 +242,8 @@ const transaction: MountedEndpoint = defineEndpoint({
   },
 });
 
-export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio, transaction];
+export const walletEndpoints: MountedEndpoint[] = [
+  ...[create, balance, connect, portfolio],
+  ...historyEndpoints,
+  transaction,
+];

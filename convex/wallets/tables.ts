@@ -7,7 +7,7 @@ import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
 
-const vSymbol = literals(...SYMBOLS);
+export const vSymbol = literals(...SYMBOLS);
 
 /** A token balance of an address, and its value. */
 export const vHolding = v.object({
@@ -20,6 +20,10 @@ export const vHolding = v.object({
   priceUsd: v.union(v.number(), v.null()),
   priceSource: v.union(vPriceSource, v.null()),
   valueUsd: v.union(v.number(), v.null()),
+  /** Its average cost and that of a whole token, absent before its first move, and its worth less its cost. */
+  costUsd: v.optional(v.number()),
+  averageUsd: v.optional(v.union(v.number(), v.null())),
+  unrealisedUsd: v.optional(v.union(v.number(), v.null())),
 });
 
 /** The amount as it was said, in its one spelling (`wallets/sizes`); the exact one was resolved once. */
@@ -213,13 +217,64 @@ const orderFields = {
   nextCheckAt: v.number(),
 };
 
+const vLeg = v.object({
+  token: vSymbol,
+  raw: v.string(),
+  /** Its worth when it moved, in micro-USD; absent without a live price. */
+  value: v.optional(v.string()),
+});
+
+/** What has changed a wallet's balances: an order of its own, or other hands. Amounts and sums are digits. */
+export const vMove = v.object({
+  walletId: v.string(),
+  userId: v.string(),
+  /** Its place among the wallet's moves, from 1. */
+  n: v.number(),
+  at: v.number(),
+  kind: literals("swap", "send", "received", "taken", "fee"),
+  out: v.optional(vLeg),
+  in: v.optional(vLeg),
+  /** The network fees of the order, in ether. */
+  fee: v.optional(vLeg),
+  /** What it added to what was paid in less what was taken out, in micro-USD. */
+  flow: v.string(),
+  /** Of a swap: its result; of a send: the cost of what has left. In micro-USD. */
+  realised: v.optional(v.string()),
+  cost: v.optional(v.string()),
+  orderId: v.optional(v.id("orders")),
+});
+export type StoredMove = Infer<typeof vMove>;
+
+/** A move with the recipient, the credential (`others`: none of this service's) and the transaction of its order. */
+export const vNamedMove = vMove.omit("walletId", "userId").extend({
+  to: v.optional(v.string()),
+  by: v.string(),
+  txHash: v.optional(v.string()),
+});
+export type NamedMove = Infer<typeof vNamedMove>;
+
+/** What a wallet's moves have come to (`past/result`), in digits: `held` by token, `cost` and `unpriced` by feed. */
+export const vPast = v.object({
+  /** The times of the first and the newest move, the block of the look that found it, and how many there are. */
+  since: v.number(),
+  at: v.number(),
+  block: v.number(),
+  count: v.number(),
+  held: v.record(v.string(), v.string()),
+  cost: v.record(v.string(), v.string()),
+  unpriced: v.record(v.string(), v.string()),
+  /** `paidIn`, `takenOut`, `realised`, `fees`. */
+  sums: v.record(v.string(), v.string()),
+});
+export type Past = Infer<typeof vPast>;
+
 /** An order as queries return it. */
 export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
-   * anchor, which belong to no user. Written by `wallets/custody` and `wallets/orders`. Kept.
+   * anchor, which belong to no user. Written by `wallets/custody`, `wallets/orders` and `wallets/past`. Kept.
    */
   wallets: defineTable({
     /** The custody provider's handle of the key. */
@@ -232,10 +287,16 @@ export const walletTables = {
     nextNonce: v.optional(v.number()),
     /** Of the relayer: since when it has too little ether to give (epoch ms). */
     lowSince: v.optional(v.number()),
+    /** Its moves until now; absent before the first one. */
+    past: v.optional(vPast),
+    /** The next daily look, and until when there are such: a month after somebody has asked (epoch ms). */
+    lookAt: v.optional(v.number()),
+    lookUntil: v.optional(v.number()),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
-    .index("by_address", ["address"]),
+    .index("by_address", ["address"])
+    .index("by_lookAt", ["lookAt"]),
 
   /** Every order of an account, from the question to the receipt, as one row. Written by `wallets/orders`. Kept. */
   orders: defineTable(orderFields)
@@ -247,6 +308,12 @@ export const walletTables = {
     .index("by_countedFor", ["countedFor", "countedAt"])
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
+
+  /** Everything that has changed the balances of users' wallets. Written by `wallets/past/looks`. Kept. */
+  moves: defineTable(vMove)
+    .index("by_walletId_and_n", ["walletId", "n"])
+    .index("by_walletId_and_orderId", ["walletId", "orderId"])
+    .index("by_userId", ["userId"]),
 };
 
 export const walletRecords: RecordsOf<typeof walletTables> = {
@@ -258,5 +325,9 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
     keep: "the user's trades: what was signed and sent, and why",
     ownedBy: { rows: indexOfUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
     withheld: ["tries", "onSettled", "exchange"],
+  },
+  moves: {
+    keep: "what the wallet's result is a function of",
+    ownedBy: { rows: indexOfUser("by_userId"), section: "moves", onDeletion: "stay" },
   },
 };

@@ -185,6 +185,16 @@ export const whaleAlerts = z.object({
   messengerSent: z.boolean().optional(),
 });
 
+const result = z.object({
+  ...{ paidInUsd: z.number(), takenOutUsd: z.number(), realisedUsd: z.number(), unrealisedUsd: z.number() },
+  ...{
+    feesUsd: z.number(),
+    totalUsd: z.number(),
+    percent: z.number().nullable(),
+    unpriced: z.array(z.string()),
+  },
+});
+
 export const portfolio = z.object({
   address,
   network: z.string(),
@@ -201,6 +211,16 @@ export const portfolio = z.object({
   ),
   totalValueUsd: z.number(),
   pricedAt: z.string(),
+  result,
+});
+
+const leg = z.object({ token: z.string(), amount: digits, raw: z.string().regex(/^\d+$/) });
+
+export const history = z.object({
+  address,
+  moves: z.array(z.object({ kind: z.string(), by: z.string(), out: leg.optional(), in: leg.optional() })),
+  next: z.int().nullable(),
+  result,
 });
 
 const txHash = z.string().regex(/^0x[0-9a-f]{64}$/);

@@ -187,6 +187,7 @@ function success(one: MountedEndpoint, name: string): Answer {
       ...(one.example === undefined ? {} : { example: one.example.output }),
     },
   };
+  if (one.textMedia !== undefined) json[one.textMedia] = { schema: text };
   return {
     description: isJson(one) ? "Done." : "The whole text.",
     headers: answerHeaders(one.answerHeaders),

@@ -11,13 +11,13 @@ import { toJsonSchema } from "./jsonSchema";
  */
 
 export function buildToolSchemas(of: readonly Tool[] = tools): ToolSchemas {
-  const schemas = of.map(({ name, method, path }) => {
+  const schemas = of.map(({ name, method, path, withheld }) => {
     const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
     if (found === undefined) throw new Error(`${name}: the service has no ${method} ${path}`);
     const { input, returns } = found;
     return [
       name,
-      { inputSchema: buildInputSchema(input), outputSchema: buildOutputSchema(returns) },
+      { inputSchema: buildInputSchema(input, withheld), outputSchema: buildOutputSchema(returns) },
     ] as const;
   });
   return Object.fromEntries(schemas);
@@ -41,9 +41,10 @@ const SHARED: Readonly<Record<string, string>> = {
  * The input that a model should send. The endpoint checks lengths itself; a model only needs keywords that every client
  * understands.
  */
-function buildInputSchema(schema: z.ZodType): ObjectSchema {
+function buildInputSchema(schema: z.ZodType, withheld: readonly string[] = []): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(toJsonSchema(schema, "input"));
-  const proper = Object.entries(properties).map(([name, given]): [string, unknown] => {
+  const shown = Object.entries(properties).filter(([name]) => !withheld.includes(name));
+  const proper = shown.map(([name, given]): [string, unknown] => {
     const description = SHARED[name];
     return [name, { ...getProperForm(given), ...(description === undefined ? {} : { description }) }];
   });

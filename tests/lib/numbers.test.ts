@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { buildPortfolioCard } from "../../convex/bot/cards";
+import { computeResult } from "../../convex/wallets/past/result";
 import { formatPercent, formatShortUsd, formatSignedPercent, typeset } from "../../convex/lib/text/numbers";
 
 /** One style of figures. */
@@ -49,7 +50,8 @@ test("a portfolio's amounts are grouped, and the smallest are digits too", () =>
       priceSource: null,
     },
   }));
-  const [, holdings = []] = buildPortfolioCard({ address: "0x", balances, totalValueUsd: 0 });
+  const { result } = computeResult(null, {});
+  const [, holdings = []] = buildPortfolioCard({ address: "0x", balances, totalValueUsd: 0, result });
   const told = holdings.flatMap((span) => (typeof span === "string" ? span.split("  ")[1] : []));
   expect(told).toEqual(["1,000", "123,457", "1,234.57", "0.00000012", "1"]);
 });

@@ -9,4 +9,4 @@ const nothing = internalAction({
   handler: () => null,
 });
 
-export { nothing as alert, nothing as deposit, nothing as signals, nothing as week };
+export { nothing as alert, nothing as deposit, nothing as signals, nothing as week, nothing as worth };

@@ -59,5 +59,5 @@ export function computeMicroUsd(
 
 /** Micro-USD as a number of USD, for display; sums are made before. */
 export function toUsd(micro: bigint): number {
-  return Number(formatUnits(micro, 6));
+  return micro < 0n ? -toUsd(-micro) : Number(formatUnits(micro, 6));
 }

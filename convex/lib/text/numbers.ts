@@ -58,6 +58,12 @@ export function formatMoney(value: number): string {
   return `$${formatUsd(value)}`;
 }
 
+/** `+$2.50`, `−$0.30`: a sum with its sign and its cents. */
+export function formatGain(usd: number): string {
+  const cents = Number(Math.abs(usd).toFixed(2));
+  return `${cents === 0 ? "" : usd < 0 ? MINUS : "+"}$${formatUsd(cents)}`;
+}
+
 /** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
 export function formatShortUsd(value: number): string {
   const size = Math.abs(value);

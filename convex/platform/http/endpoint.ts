@@ -81,6 +81,8 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   answerHeaders?: Readonly<Record<string, string>>;
   /** For answers other than JSON: the value is the whole text, that of a PNG in base64. */
   media?: Media;
+  /** Of a JSON answer: what it is instead where the handler returns text. */
+  textMedia?: Media;
 };
 
 /** The caller before the body is parsed, and the lookup for the `userId` in it. */
@@ -113,7 +115,7 @@ export type Endpoint<
     ctx: ActionCtx,
     input: z.output<Input>,
     call: Call,
-  ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
+  ) => Promise<z.input<Output> | Reply<z.input<Output> | string>>;
 };
 
 /** An endpoint whose schema types no longer matter: `handle` closes over them. */
@@ -142,7 +144,7 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
   const { guard, access, handler, ...described } = definition;
-  const { path, needs = [], limit, input, returns, media = "application/json" } = described;
+  const { path, needs = [], limit, input, returns, media = "application/json", textMedia } = described;
   return {
     ...described,
     ...(access === undefined ? {} : documentAccess(access, described)),
@@ -194,12 +196,13 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
         const call = { headers, idempotencyKey, requestedId, caller };
         const answer: unknown = await handler(ctx, parsed, call);
         const reply = answer instanceof Reply ? answer : new Reply(answer, {});
+        const type = textMedia !== undefined && typeof reply.value === "string" ? textMedia : media;
         const text =
-          media === "application/json"
+          type === "application/json"
             ? JSON.stringify(Object.assign({}, returns.parse(reply.value), account?.notes))
             : z.string().parse(reply.value);
         const sent = media === "image/png" ? Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) : text;
-        return respond(reply.status, media, sent, requestId, reply.headers);
+        return respond(reply.status, type, sent, requestId, reply.headers);
       },
     ),
   };

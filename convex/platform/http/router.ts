@@ -215,7 +215,7 @@ function buildRefusal(request: Request, allowed: readonly string[]): AppError {
 const CORS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+    "X-Request-Id, Retry-After, Link, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
 /** Answers are private by default; a cacheable one sets its own headers. */

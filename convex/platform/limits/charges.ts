@@ -64,6 +64,7 @@ export const LIMITS = {
   webhook: { of: "new webhooks", user: perHour(20), network: perHour(20) },
   claim: { of: "claims", user: perHour(20), address: perHour(200) },
   card: { of: "cards", user: perHour(30), address: perHour(600) },
+  table: { of: "tables of moves", user: perHour(10), address: perHour(200) },
   // Codes of 40 bits live for 10 minutes: ten thousand networks that guess as often as they may find one of a thousand
   // open codes in a week. Each guess counts against its sender only.
   link: { of: "link codes", user: perMinute(10, 20), network: perMinute(10, 20) },

@@ -3,6 +3,7 @@ import { getBalance, readContract } from "viem/actions";
 import {
   orNullIfNoAnswer,
   createChainClient,
+  MULTICALL,
   withChainErrors,
   orNullIfReverted,
   type ChainClient,
@@ -10,26 +11,30 @@ import {
 
 /** Read-only contract calls: balances, price feeds, the swap provider's registry. */
 
+const multicallAbi = parseAbi(["function getBlockNumber() view returns (uint256)"]);
+
 /** `null`: the feed has no answer. */
 type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
 
 /**
- * An address's balances of ether and of tokens, in their smallest units, and the latest rounds of feeds, in one call.
+ * An address's balances of ether and of tokens, in their smallest units, the latest rounds of feeds, and the number of the
+ * block that has all of them, in one call.
  * @throws AppError `upstream` if the chain cannot be reached or a balance cannot be read.
  */
 export async function readAccount(
   owner: Address,
   tokens: readonly Address[],
   feeds: readonly Address[],
-): Promise<{ native: bigint; tokens: bigint[]; rounds: Rounds }> {
+): Promise<{ native: bigint; tokens: bigint[]; rounds: Rounds; block: number }> {
   const client = createChainClient();
   return withChainErrors(async () => {
-    const [native, balances, rounds] = await Promise.all([
+    const [native, balances, rounds, block] = await Promise.all([
       getBalance(client, { address: owner }),
       Promise.all(tokens.map((token) => readTokenBalance(client, token, owner))),
       readFeedRounds(client, feeds),
+      readContract(client, { address: MULTICALL, abi: multicallAbi, functionName: "getBlockNumber" }),
     ]);
-    return { native, tokens: balances, rounds };
+    return { native, tokens: balances, rounds, block: Number(block) };
   });
 }
 

@@ -37,12 +37,14 @@ import { NotKnownYet } from "./notKnownYet";
 
 export const UPSTREAM = "The chain RPC";
 
+export const MULTICALL = "0xcA11bde05977b3631167028862bE2a173976CA11";
+
 const chain = defineChain({
   id: CHAIN_ID,
   name: "Base",
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: ["https://mainnet.base.org"] } },
-  contracts: { multicall3: { address: "0xcA11bde05977b3631167028862bE2a173976CA11" } },
+  contracts: { multicall3: { address: MULTICALL } },
 });
 
 export type ChainClient = Client<HttpTransport, typeof chain>;

@@ -221,7 +221,7 @@ const MOST_PREPARED = 100;
  */
 export async function findBlockingOrder(
   ctx: QueryCtx,
-  { _id, walletId, userId }: Pick<Order, "_id" | "walletId" | "userId">,
+  { _id, walletId, userId }: Pick<Order, "walletId" | "userId"> & Partial<Pick<Order, "_id">>,
 ): Promise<Order | null> {
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
   const signed = await listSignedOrders(ctx, walletId, most);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { getAddress, createChain, ETHER, createFundedWallet, nobody, ONE_USDC } from "../chain";
 import { matches, require, same, type Row } from "../row";
 import { signIn } from "./research";
-import { balance, connected, created, portfolio, sendOrder, swapOrder } from "../shapes";
+import { balance, connected, created, history, portfolio, sendOrder, swapOrder } from "../shapes";
 
 /** Wallets, and the orders that spend them. */
 
@@ -133,6 +133,36 @@ export const wallets: Row[] = [
         0.02, `totalValueUsd ${holdings.totalValueUsd}, not ${sum}`);
       for (const { priceUsd, priceSource } of holdings.balances)
         require((priceUsd === null) === (priceSource === null), "A price without a source");
+    },
+  },
+  {
+    id: "history",
+    says: "beyond the contract: GET /mcp/defi/history: every move newest first, by orders and by other hands, with what was made of it; next goes into before; format=csv; the portfolio has the same result",
+    needs: ["chain"],
+    check: async (world) => {
+      const userId = world.fresh();
+      (await world.get("/mcp/defi/history", { userId })).error(404);
+      const wallet = await createFundedWallet(world, userId, { usdc: 5n * ONE_USDC });
+      const chain = createChain(world);
+      const { moves, next, result } = (await world.get("/mcp/defi/history", { userId })).as(history);
+      same(
+        "the moves",
+        moves.map(({ kind, in: got }) => `${kind} ${got?.token}`).join(),
+        "received USDC,received ETH",
+      );
+      same("older moves", next, null);
+      await chain.sendUsdc(wallet, ONE_USDC);
+      const holdings = (await world.get("/mcp/defi/portfolio", { userId })).as(portfolio);
+      require(holdings.result.paidInUsd >
+        result.paidInUsd, `${holdings.result.paidInUsd} is paid in, not more than ${result.paidInUsd}`);
+      const page = (await world.get("/mcp/defi/history", { userId, limit: "1" })).as(history);
+      same("the newest", page.moves.map((move) => move.in?.amount).join(), "1");
+      const before = String(page.next);
+      const older = (await world.get("/mcp/defi/history", { userId, before })).as(history);
+      same("the rest", older.moves.length, 2);
+      const table = await world.get("/mcp/defi/history", { userId, format: "csv" });
+      same("lines of the table", table.text.trim().split("\n").length, 4);
+      matches("the table", table.text, /^Date,Sent Amount,.*TxHash\r\n/);
     },
   },
   {

@@ -1,0 +1,210 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { defineMutation } from "../../platform/changes";
+import { flushUsage, vProviderUsage } from "../../platform/outside/calls";
+import { queryByBoth } from "../../platform/records";
+import { defined } from "../../lib/objects";
+import { DAY, HOUR } from "../../lib/time";
+import { findWallet, requireWallet } from "../model";
+import { findBlockingOrder, type Order } from "../orders/model";
+import { vNamedMove, vPast, vSymbol, type NamedMove } from "../tables";
+import { explain, toEffect, type Effect } from "./moves";
+import { computeWorth, createPast, enterMove, readSum, type Leg, type Prices } from "./result";
+
+/**
+ * Looks at wallets: each compares the balances of a block with the known ones, and enters what is new as moves, all of them
+ * or none. A look that finds nothing new writes nothing.
+ */
+
+/** A wallet of a dollar is looked at daily, for a month after somebody has asked about it. */
+const WATCHED_USD = 1_000_000n;
+const WATCHED_MS = 30 * DAY;
+/** No order waits for longer before its first signature. */
+const LONGEST_WAIT_MS = HOUR;
+/** At the first look: the newest orders of each end. */
+const MOST_ORDERS = 500;
+
+/** The balances at a block with the feeds' prices, in digits. */
+export const vLook = v.object({
+  walletId: v.string(),
+  block: v.number(),
+  /** Epoch ms. */
+  at: v.number(),
+  tokens: v.array(v.object({ token: vSymbol, raw: v.string(), price: v.optional(v.string()) })),
+  /** Whether somebody has asked. */
+  isAsked: v.boolean(),
+});
+export type Look = Infer<typeof vLook>;
+
+/**
+ * Enters what a look has found. It is put off while an order is under way, and where the node was behind an order's end or
+ * an earlier look.
+ * @returns The wallet's past afterwards; `null` before its first move.
+ */
+export const storeLook = internalMutation({
+  args: { ...vLook.fields, usage: vProviderUsage },
+  returns: v.union(vPast, v.null()),
+  handler: async (ctx, { usage, ...look }) => {
+    await flushUsage(ctx, usage);
+    const wallet = await requireWallet(ctx, look.walletId);
+    const past = (await enterFound(ctx, wallet, look)) ?? wallet.past;
+    const watch = planLooks(wallet, look);
+    const changes = { ...(past === wallet.past ? {} : { past }), ...watch };
+    if (Object.keys(changes).length > 0) await ctx.db.patch("wallets", wallet._id, changes);
+    return past ?? null;
+  },
+});
+
+const readPrices = ({ tokens }: Pick<Look, "tokens">): Prices =>
+  Object.fromEntries(tokens.map(({ token, price }) => [token, price === undefined ? null : BigInt(price)]));
+
+/** Enters the new moves. @returns The past with them; `undefined` if there are none, or the look is put off. */
+async function enterFound(ctx: MutationCtx, wallet: Doc<"wallets">, look: Look) {
+  const { walletId, userId } = wallet;
+  const past = structuredClone(wallet.past ?? createPast());
+  const prices = readPrices(look);
+  const effects = look.block < past.block ? null : await listEffects(ctx, wallet, prices);
+  if (effects === null || effects.some(({ block }) => block > look.block)) return undefined;
+  const held = Object.fromEntries(look.tokens.map(({ token, raw }) => [token, BigInt(raw)]));
+  const moves = explain(past, { held, at: look.at, prices }, effects);
+  for (const move of moves) {
+    const { kind, at, out, in: into, fee, orderId } = move;
+    const { realised, flow, cost } = enterMove(past, move);
+    past.count += 1;
+    if (past.count === 1) past.since = at;
+    past.at = at;
+    await ctx.db.insert("moves", {
+      ...{ walletId, userId, n: past.count, at, kind, flow: flow.toString() },
+      ...defined({
+        out: writeLeg(out),
+        in: writeLeg(into),
+        fee: writeLeg(fee),
+        orderId,
+        realised: realised?.toString(),
+        cost: kind === "send" ? cost.toString() : undefined,
+      }),
+    });
+  }
+  return moves.length === 0 ? undefined : { ...past, block: look.block };
+}
+
+const writeLeg = (leg: Leg | undefined) =>
+  leg && { token: leg.token, raw: leg.raw.toString(), ...defined({ value: leg.value?.toString() }) };
+
+/**
+ * What the account's orders did to a wallet since the known moves, oldest first: its own, and sends from the account's other
+ * wallet. `null` while one is under way.
+ */
+async function listEffects(ctx: QueryCtx, wallet: Doc<"wallets">, prices: Prices): Promise<Effect[] | null> {
+  const { walletId, userId, address, kind, past } = wallet;
+  const other = await findWallet(ctx, userId, kind === "basic" ? "custody" : "basic");
+  const ids = [walletId, ...(other === null ? [] : [other.walletId])];
+  for (const id of ids) if ((await findBlockingOrder(ctx, { walletId: id, userId })) !== null) return null;
+  const after = past === undefined ? 0 : past.at - LONGEST_WAIT_MS;
+  const effects: Effect[] = [];
+  for (const row of (await Promise.all(ids.map((id) => listEnded(ctx, id, after)))).flat()) {
+    const isOwn = row.walletId === walletId;
+    if (!isOwn && (row.request.kind !== "send" || row.request.toAddress !== address)) continue;
+    if ((await findEntered(ctx, walletId, row)) !== null) continue;
+    const half =
+      row.exchange && (await ctx.db.get("orders", row.exchange.fallbackId ?? row.exchange.serviceId));
+    const effect = toEffect({ row, half: half ?? null, other: other?.address, prices });
+    if (effect === null) continue;
+    if (isOwn) effects.push(effect);
+    else if (other !== null && effect.out !== undefined)
+      effects.push(await receive(ctx, other, row, { ...effect, out: effect.out }));
+  }
+  return effects.sort((a, b) => a.at - b.at);
+}
+
+/** A send of the account's other wallet as the receiving one sees it: at the cost that it has had there. */
+async function receive(
+  ctx: QueryCtx,
+  sender: Doc<"wallets">,
+  row: Order,
+  { orderId, at, block, out }: Effect & { out: Leg },
+): Promise<Effect> {
+  const entered = await findEntered(ctx, sender.walletId, row);
+  const received = { orderId, at, block, kind: "received", in: out } as const;
+  if (entered !== null) return { ...received, cost: BigInt(entered.cost ?? 0) };
+  const past = structuredClone(sender.past ?? createPast());
+  if (readSum(past.held, out.token) < out.raw) return received;
+  return { ...received, cost: enterMove(past, { kind: "send", out }).cost };
+}
+
+function findEntered(ctx: QueryCtx, walletId: string, { _id }: Order) {
+  return queryByBoth(ctx.db.query("moves"), "walletId", walletId, "orderId", _id).unique();
+}
+
+/** The orders of a wallet that have ended and were made after a moment. */
+async function listEnded(ctx: QueryCtx, walletId: string, after: number): Promise<Order[]> {
+  const ends = (["confirmed", "failed"] as const).map((state) =>
+    ctx.db
+      .query("orders")
+      .withIndex("by_walletId_and_state", (q) =>
+        q.eq("walletId", walletId).eq("state", state).gt("_creationTime", after),
+      )
+      .order("desc")
+      .take(MOST_ORDERS),
+  );
+  return (await Promise.all(ends)).flat();
+}
+
+/** The moves of a wallet before one of them, newest first. */
+export const listMoves = internalQuery({
+  args: { walletId: v.string(), before: v.number(), limit: v.number() },
+  returns: v.array(vNamedMove),
+  handler: async (ctx, { walletId, before, limit }): Promise<NamedMove[]> => {
+    const rows = await queryMoves(ctx, walletId, before).take(limit);
+    return Promise.all(
+      rows.map(async ({ _id, _creationTime, walletId: _wallet, userId, ...move }) => {
+        const order = move.orderId === undefined ? null : await ctx.db.get("orders", move.orderId);
+        if (order === null) return { ...move, by: "others" };
+        const { request, by, txHash, approvalTxHash } = order;
+        const to = request.kind === "send" && move.kind === "send" ? request.toAddress : undefined;
+        return { ...move, by, ...defined({ to, txHash: txHash ?? approvalTxHash }) };
+      }),
+    );
+  },
+});
+
+/** A wallet's moves before one of them (`n`), newest first. */
+export function queryMoves(ctx: QueryCtx, walletId: string, before: number) {
+  return ctx.db
+    .query("moves")
+    .withIndex("by_walletId_and_n", (q) => q.eq("walletId", walletId).lt("n", before))
+    .order("desc");
+}
+
+/** The fields of the daily looks that change: somebody's question begins them, and a wallet worth nothing ends them. */
+function planLooks({ lookAt, lookUntil = 0 }: Doc<"wallets">, { at, tokens, isAsked }: Look) {
+  const prices = readPrices({ tokens });
+  const values = tokens.map(({ token, raw }) =>
+    raw === "0" ? 0n : computeWorth(prices, token, BigInt(raw)),
+  );
+  // What has no live price may be worth anything.
+  const isWorthy =
+    values.includes(null) || values.reduce((sum: bigint, one) => sum + (one ?? 0n), 0n) >= WATCHED_USD;
+  if (!isWorthy || (!isAsked && lookUntil <= at))
+    return lookAt === undefined ? {} : { lookAt: undefined, lookUntil: undefined };
+  return isAsked && lookUntil < at + WATCHED_MS - DAY
+    ? { lookAt: lookAt ?? at + DAY, lookUntil: at + WATCHED_MS }
+    : {};
+}
+
+/** The wallets whose daily look is due. */
+export function queryDueLooks(ctx: QueryCtx, now: number) {
+  return ctx.db.query("wallets").withIndex("by_lookAt", (q) => q.gt("lookAt", 0).lte("lookAt", now));
+}
+
+/** Has the due wallets looked at, and plans the next look of each for the same time of the next day. */
+export const takeUpLooks = defineMutation({}, async (ctx) => {
+  const now = Date.now();
+  for (const { _id, walletId, address, lookAt = now } of await queryDueLooks(ctx, now).take(50)) {
+    const days = Math.floor((now - lookAt) / DAY) + 1;
+    await ctx.db.patch("wallets", _id, { lookAt: lookAt + days * DAY });
+    await ctx.scheduler.runAfter(0, internal.wallets.actions.lookDaily, { walletId, address });
+  }
+});

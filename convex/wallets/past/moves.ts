@@ -1,0 +1,158 @@
+import type { Id } from "../../_generated/dataModel";
+import type { Order } from "../orders/model";
+import { formatTokenAmount } from "../model";
+import type { NamedMove, Past, SignedTry } from "../tables";
+import { SYMBOLS, WALLET_TOKENS, type Symbol } from "../tokens";
+import { computeWorth, readSum, type Leg, type Move, type Prices } from "./result";
+
+/**
+ * What lies between the balances that are known and those of a block: the account's own mined orders, and the rest, which
+ * came or went by other hands. Pure.
+ */
+
+/** What a mined order did to a wallet. */
+export type Effect = Pick<Move, "kind" | "out" | "in" | "fee" | "isOwn" | "cost"> & {
+  orderId: Id<"orders">;
+  /** Epoch ms, and the newest block of its transactions. */
+  at: number;
+  block: number;
+  /** The swap's proceeds (`least`: as quoted), or the fee, are not known: they are in the difference. */
+  unknown?: { token: Symbol; least: bigint };
+  isFeeUnknown?: boolean;
+};
+
+/** A move and its time. */
+export type Dated = Move & { at: number; orderId?: Id<"orders"> };
+
+/** The mined transactions of an order: one at each nonce, the one that decided it. */
+function listMined({ tries, txHash, approvalTxHash }: Order): (SignedTry & { block: number })[] {
+  const mined = tries.flatMap((one) => (one.block === undefined ? [] : [{ ...one, block: one.block }]));
+  const decided = ({ hash }: SignedTry) => hash === txHash || hash === approvalTxHash;
+  return mined.filter(
+    (one) =>
+      decided(one) || !mined.some((other) => other !== one && other.nonce === one.nonce && decided(other)),
+  );
+}
+
+/** What an order did, and what it depends on besides its own row. */
+type Ended = {
+  row: Order;
+  /** The relayer's order that has ended a gas order. */
+  half: Order | null;
+  /** The address of the account's other wallet. */
+  other: string | undefined;
+  prices: Prices;
+};
+
+/** What an ended order did to its own wallet; `null` if it has mined nothing. */
+export function toEffect({ row, half, other, prices }: Ended): Effect | null {
+  const { _id: orderId, request, state, value, etherPrice } = row;
+  const mined = listMined(half ?? row);
+  const last = mined.at(-1);
+  if (last === undefined || (request.kind === "gas" && state !== "confirmed")) return null;
+  const worth = value === undefined ? undefined : BigInt(value);
+  const leg = (token: Symbol, digits: string, known?: bigint): Leg => {
+    const raw = BigInt(digits);
+    return { token, raw, value: known ?? computeWorth(prices, token, raw) };
+  };
+  const block = Math.max(...mined.map((one) => one.block));
+  const base = { orderId, at: half === null ? last.at : (row.endedAt ?? last.at), block };
+  if (request.kind === "gas")
+    return { ...base, kind: "swap", out: leg("USDC", request.amount, worth), in: leg("ETH", request.ether) };
+  const paid = mined.reduce((sum, one) => sum + BigInt(one.paid ?? 0), 0n);
+  const price = BigInt(etherPrice);
+  const fee = leg("ETH", paid.toString(), price === 0n ? undefined : (paid * price) / 10n ** 18n);
+  const spent = { ...base, fee, isFeeUnknown: mined.some((one) => one.paid === undefined) };
+  if (state === "confirmed" && request.kind === "send" && request.toAddress !== row.address) {
+    const { token, amount, toAddress } = request;
+    return { ...spent, kind: "send", out: leg(token, amount, worth), isOwn: toAddress === other };
+  }
+  if (state !== "confirmed" || request.kind !== "swap") return { ...spent, kind: "fee" };
+  const { fromToken, toToken, amount } = request;
+  const least = BigInt(row.terms?.buyAmount ?? 0);
+  const into =
+    row.bought === undefined ? { unknown: { token: toToken, least } } : { in: leg(toToken, row.bought) };
+  return { ...spent, kind: "swap", out: leg(fromToken, amount, worth), ...into };
+}
+
+/** In micro-USD. What strangers send for less is written to no row, and stays in the difference. */
+const DUST = 10_000n;
+
+/** Differences of balances by token. */
+type Rest = { get: (token: Symbol) => bigint; add: (token: Symbol, raw: bigint) => void };
+
+function createRest(differences: readonly (readonly [Symbol, bigint])[]): Rest {
+  const rest = new Map(differences);
+  const get = (token: Symbol) => rest.get(token) ?? 0n;
+  return { get, add: (token, raw) => void rest.set(token, get(token) + raw) };
+}
+
+/**
+ * The moves that lead from a past to the balances of a block, in their order. What came or went by other hands is dated
+ * before the orders of the meantime, which may have spent it.
+ * @param present The balances at that block, and its time.
+ */
+export function explain(
+  past: Past,
+  present: { held: Partial<Record<Symbol, bigint>>; at: number; prices: Prices },
+  effects: readonly Effect[],
+): Dated[] {
+  const { held, prices, at } = present;
+  const rest = createRest(SYMBOLS.map((token) => [token, (held[token] ?? 0n) - readSum(past.held, token)]));
+  for (const { out, in: into, fee } of effects) {
+    if (out !== undefined) rest.add(out.token, out.raw);
+    if (into !== undefined) rest.add(into.token, -into.raw);
+    if (fee !== undefined) rest.add("ETH", fee.raw);
+  }
+  const own = effects.map((one) => settleUnknown(one, effects, rest, prices));
+  const first = Math.min(at, ...own.map((one) => one.at - 1));
+  const foreign = SYMBOLS.flatMap((token): Dated[] => {
+    const difference = rest.get(token);
+    const raw = difference < 0n ? -difference : difference;
+    const value = computeWorth(prices, token, raw);
+    const isShort = (held[token] ?? 0n) < difference;
+    if (raw === 0n || (value !== null && value < DUST && !isShort)) return [];
+    const leg = { token, raw, value };
+    return [
+      difference > 0n ? { kind: "received", at: first, in: leg } : { kind: "taken", at: first, out: leg },
+    ];
+  });
+  return [...foreign, ...own].map((one) => ({ ...one, at: Math.max(one.at, past.at) }));
+}
+
+/** Gives an order what is not known of it out of the rest: proceeds as quoted, and all that is left to the last one. */
+function settleUnknown(
+  { unknown, isFeeUnknown, ...effect }: Effect,
+  all: readonly Effect[],
+  rest: Rest,
+  prices: Prices,
+): Dated {
+  const leg = (token: Symbol, raw: bigint): Leg => ({ token, raw, value: computeWorth(prices, token, raw) });
+  if (unknown !== undefined) {
+    const { token, least } = unknown;
+    const isLast = !all.some((one) => one.unknown?.token === token && one.at > effect.at);
+    const left = rest.get(token) > 0n ? rest.get(token) : 0n;
+    const into = leg(token, isLast || left < least ? left : least);
+    rest.add(token, -into.raw);
+    return { ...effect, in: into };
+  }
+  const missing = rest.get("ETH");
+  if (isFeeUnknown !== true || effect.fee === undefined || missing >= 0n) return effect;
+  rest.add("ETH", -missing);
+  return { ...effect, fee: leg("ETH", effect.fee.raw - missing) };
+}
+
+/**
+ * A move in words: `100 USDC received`, `25 USDC → 0.0074 ETH`.
+ * @param say The amount of a token, exact unless something else is given.
+ */
+export function describeMove(
+  { kind, out, in: into, fee, to = "" }: NamedMove,
+  say: (raw: string, token: Symbol) => string = formatTokenAmount,
+): string {
+  const amount = (leg: NamedMove["out"]) => (leg === undefined ? "" : say(leg.raw, leg.token));
+  if (kind === "fee") return `${amount(fee)} for network fees`;
+  if (kind === "swap") return `${amount(out)} → ${amount(into)}`;
+  if (kind === "send") return `${amount(out)} to ${to}`;
+  return kind === "received" ? `${amount(into)} received` : `${amount(out)} taken out`;
+}
