@@ -2,6 +2,7 @@ import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { AppError } from "../../lib/errors";
 import { formatUnits, toUsd } from "../../lib/money/amounts";
+import { defined } from "../../lib/objects";
 import { toIso } from "../../lib/time";
 import { defineEndpoint, Reply, type MountedEndpoint } from "../../platform/http/endpoint";
 import { charge } from "../../platform/limits/charges";
@@ -61,29 +62,22 @@ const moveShape = z.object({
   explorerUrl: z.string().optional(),
 });
 
-function formatLeg({ token, raw }: NonNullable<NamedMove["out"]>): string {
-  return formatUnits(BigInt(raw), WALLET_TOKENS[token].decimals);
-}
+type StoredLeg = NonNullable<NamedMove["out"]>;
 
-function toPublicLeg(leg: NonNullable<NamedMove["out"]>) {
-  const { token, raw, value } = leg;
-  return { token, amount: formatLeg(leg), raw, valueUsd: value === undefined ? null : toUsd(BigInt(value)) };
-}
+const formatLeg = ({ token, raw }: StoredLeg) => formatUnits(BigInt(raw), WALLET_TOKENS[token].decimals);
+const readValue = ({ value }: StoredLeg) => (value === undefined ? null : toUsd(BigInt(value)));
+const toPublicLeg = (leg: StoredLeg) => ({
+  ...{ token: leg.token, amount: formatLeg(leg), raw: leg.raw, valueUsd: readValue(leg) },
+});
 
 function toPublicMove(move: NamedMove): z.output<typeof moveShape> {
   const { at, kind, out, in: into, fee, realised, to, by, orderId, txHash } = move;
-  const feeUsd = fee?.value === undefined ? null : toUsd(BigInt(fee.value));
   return {
-    at: toIso(at),
-    kind,
-    ...(out === undefined ? {} : { out: toPublicLeg(out) }),
-    ...(into === undefined ? {} : { in: toPublicLeg(into) }),
-    ...(fee === undefined ? {} : { feeEth: formatLeg(fee), feeUsd }),
+    ...{ at: toIso(at), kind, by },
+    ...defined({ out: out && toPublicLeg(out), in: into && toPublicLeg(into) }),
+    ...(fee === undefined ? {} : { feeEth: formatLeg(fee), feeUsd: readValue(fee) }),
     ...(realised === undefined ? {} : { resultUsd: toUsd(BigInt(realised)) }),
-    ...(to === undefined ? {} : { to }),
-    by,
-    ...(orderId === undefined ? {} : { orderId }),
-    ...(txHash === undefined ? {} : { txHash, explorerUrl: EXPLORER + txHash }),
+    ...defined({ to, orderId, txHash, explorerUrl: txHash && EXPLORER + txHash }),
   };
 }
 
