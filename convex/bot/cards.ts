@@ -229,7 +229,7 @@ function buildResultLines({
 
 /** The newest moves of a wallet. */
 export function buildHistoryCard(moves: readonly NamedMove[]): Paragraph[] {
-  if (moves.length === 0) return buildNotice("Nothing has moved in your wallet yet.");
+  if (moves.length === 0) return [["Nothing has moved in your wallet yet."]];
   const say = (raw: string, token: Symbol) =>
     `${roundUnits(BigInt(raw), WALLET_TOKENS[token].decimals, 6)} ${token}`;
   const lines = moves.map((move): Paragraph => {

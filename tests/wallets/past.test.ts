@@ -275,7 +275,8 @@ describe("what lies between two looks", () => {
     const past = createPast();
     expect(explain(past, dust, [])).toEqual([]);
     expect(explain(past, present({ USDC: 10_000n }), [])).toMatchObject([{ kind: "received", at: 1_000 }]);
-    const spent = { ...swap, out: { token: "USDC", raw: 9_999n, value: 9_999n }, fee: undefined } as Effect;
+    const { fee: _, ...free } = swap;
+    const spent: Effect = { ...free, out: { token: "USDC", raw: 9_999n, value: 9_999n } };
     const moves = explain(past, present({ ETH: 3n }), [
       { ...spent, in: { token: "ETH", raw: 3n, value: null } },
     ]);
