@@ -107,6 +107,8 @@ test("a link of the owner's shows once what the account has, and no other link s
   for (const other of ["", `__Host-page=${guess}`, `__Host-page=${token}`, `page=${session}`])
     says(await look(app, other), CLOSED, "/me", "10 minutes");
 
+  const seen = { token: "ETH", priceUsd: 3_000, source: "coinbase", observedAt: Date.now() } as const;
+  await app.t.run((ctx) => ctx.db.insert("priceSamples", { ...seen, takenAt: Date.now() - 60_000 }));
   await app.post("/mcp/defi/send", send(userId));
   says(await look(app, cookie), "Waits for your tap", "25 USDC to 0x", "Ordered with your account id.");
   await tap(app, "✅ Approve");
@@ -116,6 +118,7 @@ test("a link of the owner's shows once what the account has, and no other link s
   const page = words(answer);
   expect(answer.headers.get("vary")).toBe("Cookie");
   says(page, address, "USDC 975 $975.00", "done · ", "by your tap.", "an alert, not set yet");
+  says(page, "Made in all", "Network fees", "Taken out $25.00", "Worth of the wallet over time");
   says(page, "All orders together", "of $2,000.00", "Linked chat 42 since ", "the web application");
   says(page, "my script read, trade · at most $50.00 in 24 hours · last used on ");
   const [order] = await app.rows("orders");

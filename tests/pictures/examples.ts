@@ -1,4 +1,4 @@
-import { drawAlert, drawDeposit, drawSignals, drawWeek } from "../../convex/pictures/messageCards";
+import { drawAlert, drawDeposit, drawSignals, drawWeek, drawWorth } from "../../convex/pictures/messageCards";
 import type { SignalData } from "../../convex/pictures/levels";
 import type { PricePoint } from "../../convex/market/views";
 import { signalExample } from "../../convex/signals/proof";
@@ -64,10 +64,19 @@ function alertOf() {
   return { condition, now: ISSUED, path, fired, level: 158 };
 }
 
+/** A wallet of two months: 100 USD, 160 more after three weeks, 60 taken out at last. */
+function worthOf() {
+  return prices(ISSUED - 60 * 24 * HOUR, 120, 12 * HOUR, 1).map(({ at, priceUsd }, n) => {
+    const paidIn = n < 42 ? 100 : n < 100 ? 260 : 200;
+    return { at: Date.parse(at), value: paidIn * (1 + 4 * (priceUsd - 1) + n / 1_500), paidIn };
+  });
+}
+
 export const PICTURES: Readonly<Record<string, string>> = {
   signals: drawSignals([signalOf("BTC", "SELL", 97_000), signalOf("ETH", "BUY", 3_400)], SITE),
   hold: drawSignals([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
   week: drawWeek({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
   alert: drawAlert(alertOf(), SITE),
+  worth: drawWorth(worthOf(), SITE),
   deposit: drawDeposit("0x70997970C51812dc3A010C7d01b50e0d17dc79C8", SITE),
 };

@@ -219,7 +219,7 @@ describe("what lies between two looks", () => {
               block: at,
             } as const;
             const into: Leg = { token: "USDC", raw: bought, value: null };
-            const rest = isKnown ? { in: into } : { unknown: { token: "USDC", least: bought - 1n } as const };
+            const rest = isKnown ? { in: into } : { in: { ...into, raw: 0n }, open: "in" as const };
             effects.push({ ...common, out, fee, ...rest });
             add("ETH", -out.raw - fee.raw);
             add("USDC", bought);
@@ -262,7 +262,7 @@ describe("what lies between two looks", () => {
   };
 
   test("comes before the orders that may have spent it, and a swap's unknown proceeds are its own", () => {
-    const effects = [{ ...swap, unknown: { token: "ETH", least: 9n } as const }];
+    const effects: Effect[] = [{ ...swap, in: { token: "ETH", raw: 0n, value: null }, open: "in" }];
     const moves = explain(createPast(), present({ USDC: 50_000_000n, ETH: 10n ** 16n }), effects);
     expect(moves.map(({ kind, at, in: into }) => [kind, at, into?.raw])).toEqual([
       ["received", 499, 100_000_000n],

@@ -11,14 +11,13 @@ import { computeWorth, readSum, type Leg, type Move, type Prices } from "./resul
  */
 
 /** What a mined order did to a wallet. */
-export type Effect = Pick<Move, "kind" | "out" | "in" | "fee" | "isOwn" | "cost"> & {
+export type Effect = Move & {
   orderId: Id<"orders">;
   /** Epoch ms, and the newest block of its transactions. */
   at: number;
   block: number;
-  /** The swap's proceeds (`least`: as quoted), or the fee, are not known: they are in the difference. */
-  unknown?: { token: Symbol; least: bigint };
-  isFeeUnknown?: boolean;
+  /** Not known, or not wholly: the swap's proceeds, or the fee. The rest of it is in the difference. */
+  open?: "in" | "fee" | undefined;
 };
 
 /** A move and its time. */
@@ -62,30 +61,21 @@ export function toEffect({ row, half, other, prices }: Ended): Effect | null {
   const paid = mined.reduce((sum, one) => sum + BigInt(one.paid ?? 0), 0n);
   const price = BigInt(etherPrice);
   const fee = leg("ETH", paid.toString(), price === 0n ? undefined : (paid * price) / 10n ** 18n);
-  const spent = { ...base, fee, isFeeUnknown: mined.some((one) => one.paid === undefined) };
+  const open = mined.some((one) => one.paid === undefined) ? ("fee" as const) : undefined;
+  const spent = { ...base, fee, open };
   if (state === "confirmed" && request.kind === "send" && request.toAddress !== row.address) {
     const { token, amount, toAddress } = request;
     return { ...spent, kind: "send", out: leg(token, amount, worth), isOwn: toAddress === other };
   }
   if (state !== "confirmed" || request.kind !== "swap") return { ...spent, kind: "fee" };
   const { fromToken, toToken, amount } = request;
-  const least = BigInt(row.terms?.buyAmount ?? 0);
-  const into =
-    row.bought === undefined ? { unknown: { token: toToken, least } } : { in: leg(toToken, row.bought) };
-  return { ...spent, kind: "swap", out: leg(fromToken, amount, worth), ...into };
+  const swapped = { ...spent, kind: "swap", out: leg(fromToken, amount, worth) } as const;
+  const isOpen = row.bought === undefined ? { open: "in" as const } : {};
+  return { ...swapped, in: leg(toToken, row.bought ?? "0"), ...isOpen };
 }
 
 /** In micro-USD. What strangers send for less is written to no row, and stays in the difference. */
 const DUST = 10_000n;
-
-/** Differences of balances by token. */
-type Rest = { get: (token: Symbol) => bigint; add: (token: Symbol, raw: bigint) => void };
-
-function createRest(differences: readonly (readonly [Symbol, bigint])[]): Rest {
-  const rest = new Map(differences);
-  const get = (token: Symbol) => rest.get(token) ?? 0n;
-  return { get, add: (token, raw) => void rest.set(token, get(token) + raw) };
-}
 
 /**
  * The moves that lead from a past to the balances of a block, in their order. What came or went by other hands is dated
@@ -98,16 +88,25 @@ export function explain(
   effects: readonly Effect[],
 ): Dated[] {
   const { held, prices, at } = present;
-  const rest = createRest(SYMBOLS.map((token) => [token, (held[token] ?? 0n) - readSum(past.held, token)]));
+  const rest = new Map(SYMBOLS.map((token) => [token, (held[token] ?? 0n) - readSum(past.held, token)]));
+  const read = (token: Symbol) => rest.get(token) ?? 0n;
+  const add = ({ token, raw }: Pick<Leg, "token" | "raw">) => rest.set(token, read(token) + raw);
   for (const { out, in: into, fee } of effects) {
-    if (out !== undefined) rest.add(out.token, out.raw);
-    if (into !== undefined) rest.add(into.token, -into.raw);
-    if (fee !== undefined) rest.add("ETH", fee.raw);
+    for (const leg of [out, fee]) if (leg !== undefined) add(leg);
+    if (into !== undefined) add({ ...into, raw: -into.raw });
   }
-  const own = effects.map((one) => settleUnknown(one, effects, rest, prices));
+  const own = effects.map(({ open, ...effect }): Dated => {
+    const known = open && effect[open];
+    const more = known === undefined ? 0n : open === "in" ? read(known.token) : -read(known.token);
+    if (open === undefined || known === undefined || more <= 0n) return effect;
+    const { token } = known;
+    add({ token, raw: open === "in" ? -more : more });
+    const raw = known.raw + more;
+    return { ...effect, [open]: { token, raw, value: computeWorth(prices, token, raw) } };
+  });
   const first = Math.min(at, ...own.map((one) => one.at - 1));
   const foreign = SYMBOLS.flatMap((token): Dated[] => {
-    const difference = rest.get(token);
+    const difference = read(token);
     const raw = difference < 0n ? -difference : difference;
     const value = computeWorth(prices, token, raw);
     const isShort = (held[token] ?? 0n) < difference;
@@ -118,28 +117,6 @@ export function explain(
     ];
   });
   return [...foreign, ...own].map((one) => ({ ...one, at: Math.max(one.at, past.at) }));
-}
-
-/** Gives an order what is not known of it out of the rest: proceeds as quoted, and all that is left to the last one. */
-function settleUnknown(
-  { unknown, isFeeUnknown, ...effect }: Effect,
-  all: readonly Effect[],
-  rest: Rest,
-  prices: Prices,
-): Dated {
-  const leg = (token: Symbol, raw: bigint): Leg => ({ token, raw, value: computeWorth(prices, token, raw) });
-  if (unknown !== undefined) {
-    const { token, least } = unknown;
-    const isLast = !all.some((one) => one.unknown?.token === token && one.at > effect.at);
-    const left = rest.get(token) > 0n ? rest.get(token) : 0n;
-    const into = leg(token, isLast || left < least ? left : least);
-    rest.add(token, -into.raw);
-    return { ...effect, in: into };
-  }
-  const missing = rest.get("ETH");
-  if (isFeeUnknown !== true || effect.fee === undefined || missing >= 0n) return effect;
-  rest.add("ETH", -missing);
-  return { ...effect, fee: leg("ETH", effect.fee.raw - missing) };
 }
 
 /**
