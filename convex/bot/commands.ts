@@ -105,7 +105,7 @@ export function buildPrivateLink(command: string): string | null {
   // A stranger's link starts no research: its card has the button.
   const wanted = command.replace(/^follow\b/, "research");
   const payload = btoa(/^[\x20-\x7e]+$/.test(wanted) ? wanted : "help");
-  const letters = payload.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const letters = payload.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   const isFit = LINKABLE.test(wanted) && LINKED_COMMAND.test(`do_${letters}`);
   return bot === undefined ? null : `https://t.me/${bot}?start=${isFit ? `do_${letters}` : "help"}`;
 }

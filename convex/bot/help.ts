@@ -1,5 +1,5 @@
 import type { Button, Paragraph } from "../messenger/format";
-import { commands, menu, type CommandName } from "./commands";
+import { menu, type CommandName } from "./commands";
 import type { CommandOutcome } from "./outcomes";
 
 /** What the bot says about itself: six buttons, and behind each the commands of one kind. */

@@ -115,6 +115,16 @@ describe("POST /mcp/chat", () => {
     await ask(app, "What did you find?", { userId: "alice-id" });
     expect(lastPrompt(app)).toMatch(/Running research shift on SOL[\s\S]*interim report on SOL/);
     expect(lastPrompt(app)).not.toContain("alice");
+    // Of deeds it may tell that one which a row proves.
+    const [, row = ""] = /\bf(\d+) Running research shift/.exec(lastPrompt(app)) ?? [];
+    const content = `I have started your research on SOL [f${row}]. I have also sold your ETH [f${row}].\n- I've set an alert.`;
+    app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
+    expect((await ask(app, "What did you do?", { userId: "alice-id" })).body.answer).toMatch(
+      /^I have started your research on SOL \[\d+\]\.\n\nSources: \[\d+\] this user's research/,
+    );
+    const { body: told } = await ask(app, "What did you do?", { userId: "bob" });
+    expect(told.answer).toBe("Nothing was done: words alone set, change and move nothing here.");
+    app.standins.clear("llm");
     const isTold = async (as?: string) => {
       const body = JSON.stringify({ question: "What did you find?", userId: "alice-id" });
       expect(
