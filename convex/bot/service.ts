@@ -52,9 +52,9 @@ export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ..
   // A group sees the bot type only after a mention is known to be this bot's.
   const to = parseCommand(message.text)?.to ?? message.to ?? "";
   if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
-  const worked = await whileTyping(
+  const worked = await showTypingWhile(
     sender,
-    answerText(ctx, message, userId).catch((error: unknown) => afterFailure(error, message.text)),
+    answerText(ctx, message, userId).catch((error: unknown) => explainFailure(error, message.text)),
   );
   if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
   else if ("bind" in worked) {
@@ -116,7 +116,7 @@ async function answerText(
 }
 
 /** The answer after a failure; for a question without a model, with what still works. */
-function afterFailure(error: unknown, text: string): CommandOutcome {
+function explainFailure(error: unknown, text: string): CommandOutcome {
   const failure = getErrorData(error);
   if (failure === null) {
     log.error("bot.unexpected", { message: getErrorMessage(error) });
@@ -136,7 +136,7 @@ const [TYPING_MS, MOST_TYPING] = [4 * SECOND, 15];
  * Shows the chat that the bot is typing until the work ends. The answer never waits for the messenger: the end of the work
  * cuts the call that is under way, since the platform drops whatever outlives its action.
  */
-async function whileTyping<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
+async function showTypingWhile<Result>(sender: Sender, work: Promise<Result>): Promise<Result> {
   const botToken = getOptional("MESSENGER_BOT_TOKEN");
   if (botToken === undefined) return work;
   const done = new AbortController();

@@ -248,17 +248,17 @@ function parseLine(line: string, sources: readonly Source[]): Span[] {
   const cells = trimmed.startsWith("|") ? trimmed.slice(1).replace(/\|$/, "").split("|") : [];
   if (cells.length > 1) {
     const texts = cells.map((cell) => cell.trim()).filter((cell) => cell !== "");
-    return inline(texts.join(" · "), sources);
+    return parseInline(texts.join(" · "), sources);
   }
   const quoted = line.replace(/^\s*(?:>\s?)+/, "");
-  return inline(quoted.replace(/^(\s*)[-*+]\s+(?:\[[ x]\]\s+)?/i, "$1• ").trimEnd(), sources);
+  return parseInline(quoted.replace(/^(\s*)[-*+]\s+(?:\[[ x]\]\s+)?/i, "$1• ").trimEnd(), sources);
 }
 
 /** Bold, code, and links without their addresses; the rest unchanged. */
 const MARKED =
   /(?<!`)(`{1,3})(?!`)(?<code>(?:[^`]|(?!\1)`)+)\1(?!`)|(\*\*|__)(?=\S)(?<bold>.+?)\3|!?\[(?<words>[^[\]]*)\]\((?:[^()\s]|\([^()]{0,300}\))*(?:\s{1,9}"[^"]*")?\)/gu;
 
-function inline(text: string, sources: readonly Source[]): Span[] {
+function parseInline(text: string, sources: readonly Source[]): Span[] {
   const spans: Span[] = [];
   let end = 0;
   for (const mark of text.matchAll(MARKED)) {
@@ -274,7 +274,7 @@ function inline(text: string, sources: readonly Source[]): Span[] {
 }
 
 /** A text without its markup. */
-const stripMarks = (text: string): string => inline(text, []).map(getSpanText).join("");
+const stripMarks = (text: string): string => parseInline(text, []).map(getSpanText).join("");
 
 /** Removes emphasis: `*so*`, `_so_` and `~~so~~`. A star or underscore inside a word, or alone, stays. */
 function withoutEmphasis(text: string): string {
