@@ -16,7 +16,7 @@ const SECTIONS: readonly { word: string; title: string; names: readonly CommandN
   {
     word: "wallet",
     title: "💳 Wallet and orders",
-    names: ["wallet", "portfolio", "orders", "swap", "send", "gas", "recipients", "limits"],
+    names: ["wallet", "portfolio", "history", "orders", "swap", "send", "gas", "recipients", "limits"],
   },
   {
     word: "safety",
@@ -33,9 +33,9 @@ export const HELP_BUTTONS: readonly (readonly Button[])[] = [0, 2, 4].map((at) =
 /** The help: what the bot is, or the commands of a section. @param word The section's; any other word shows the first. */
 export function buildHelp(word = "", introduction?: string): CommandOutcome {
   const section = SECTIONS.find((one) => one.word === word);
+  const names = section?.names ?? [];
   const lines = menu
-    .filter(({ name }) => section?.names.includes(name) === true)
-    .sort((a, b) => (section?.names.indexOf(a.name) ?? 0) - (section?.names.indexOf(b.name) ?? 0))
+    .filter(({ name }) => names.includes(name))
     .flatMap(({ name, argument, summary }): Paragraph => [
       "\n",
       { command: name },
