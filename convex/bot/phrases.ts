@@ -89,7 +89,7 @@ const PHRASES: readonly (readonly [words: RegExp, ...commands: string[]])[] = [
   [/^(?:delete|erase|remove) (?:all )?(?:my )?(?:data|account|everything)$/, "delete"],
   [/^(?:unlink|disconnect)(?: (?:my|the|this) (?:account|chat|messenger))?$/, "unlink"],
   [shown("page|account|dashboard|profile|settings"), "me"],
-  [shown("subscriptions|notifications|news"), "subscribe"],
+  [shown("subscriptions|notifications"), "subscribe"],
   [/^(?:help|what can you do|what do you do|how does this work|what is this|help me|commands|menu)$/, "help"],
 ];
 

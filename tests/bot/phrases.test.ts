@@ -48,7 +48,7 @@ base("words about the bot's own functions lead to them; questions and other word
   for (const words of ["switch to paper trading", "order history", "my trades"])
     expect(parsePhrase(words)?.name).toMatch(/^(?:paper|help|history|orders)$/);
   const others =
-    "how is bitcoin doing|what is a limit order|alert me when btc is above 100k|why did my alert fire|is my deposit safe with coinbase|what moved eth today|stop|cancel|balance of power in defi|what are whales buying|how do alerts on binance work|what is dca|research solana|what is research|what is an api key|should i change my limit order|what is gas|how high is gas|what is a wallet|the record high of bitcoin|what is paper trading";
+    "how is bitcoin doing|what is a limit order|alert me when btc is above 100k|why did my alert fire|is my deposit safe with coinbase|what moved eth today|stop|cancel|balance of power in defi|what are whales buying|how do alerts on binance work|what is dca|research solana|what is research|what is an api key|should i change my limit order|what is gas|how high is gas|what is a wallet|the record high of bitcoin|what is paper trading|what's the news|news|show me the news";
   expect(others.split("|").filter((words) => parsePhrase(words) !== null)).toEqual([]);
 });
 
