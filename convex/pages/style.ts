@@ -53,7 +53,7 @@ dt { color: var(--soft); } .card h2 { font-size: 1rem; margin: 0; letter-spacing
 dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
 dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; margin: 1.2rem 0; }
 .facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.1rem; font-weight: 650; letter-spacing: -0.01em; }
-dd small { color: var(--soft); margin-left: 0.5rem; } .noted { gap: 0.6rem; } .noted > div { flex-wrap: nowrap; } .noted dd { flex: 1 0 55%; } .noted dd small { display: block; margin: 0; } .facts dd small { margin: 0; display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+dd small { color: var(--soft); margin-left: 0.5rem; } .noted { gap: 0.6rem; } .noted > div { flex-wrap: nowrap; } .noted dt { flex-shrink: 4; } .noted dd small { display: block; margin: 0; } .facts dd small { margin: 0; display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }

@@ -39,7 +39,7 @@ const TECHNICAL = /^\/docs\b/;
 /** The forbidden words of a page for users. */
 export function developersWordsOn(path: string, page: string): string[] {
   if (TECHNICAL.test(path)) return [];
-  const shown = page.replace(/<style>[^<]*<\/style>|<code>[^<]*<\/code>|<footer[^]*<\/footer>/g, "");
+  const shown = page.replace(/<style>[^<]*<\/style>|<code>[^<]*<\/code>|<footer[^]*<\/html>/g, "");
   return developersWords(saidIn(shown));
 }
 
