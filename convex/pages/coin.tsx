@@ -21,10 +21,16 @@ import { SignalCard } from "./signal";
 
 const [OTHERS, WHALES] = [8, 5];
 
-/** A price and a change stand in the card above, by one source; names and places in words are no figures. */
+/** A price and its change stand in the card, by one source; names and others' words are no figures. */
 const TOLD_ELSEWHERE: readonly FactKind[] = [
-  ...(["name", "price", "change24h", "trendingChange", "lastTrade", "dayChange"] as const),
-  ...(["headline", "statement"] as const),
+  "name",
+  "price",
+  "change24h",
+  "trendingChange",
+  "lastTrade",
+  "dayChange",
+  "headline",
+  "statement",
 ];
 
 /** @param wanted A symbol or a name, in any case. @throws AppError `not_found` for a coin that nothing is known of. */
