@@ -34,7 +34,11 @@ export function PriceCard({
       isLive
     >
       {coin === undefined ? (
-        <Empty>The first price comes within a minute or two.</Empty>
+        <Empty>
+          {token === undefined
+            ? "The lists of the largest coins have no price of it: the bot may find one."
+            : "The first price comes within a minute or two."}
+        </Empty>
       ) : (
         <>
           <p class="figure">{formatMoney(coin.usd)}</p>
