@@ -15,16 +15,18 @@ test("a true report whose figures are all slots keeps every word, and does not g
   const slots = [...writings(), ...writings(["slots"])].filter(
     ({ text }) => !hasFigures(text.replace(CLOSED, "")),
   );
-  const { reports, words, wordsKept, back, falseShown } = countsOf(slots);
-  expect([reports, words - wordsKept, back, falseShown]).toEqual([146, 0, 0, []]);
+  const { reports, back, falseShown } = countsOf(slots);
+  const { words, kept } = wordsKeptOf(slots);
+  expect([reports, words - kept, back, falseShown]).toEqual([146, 0, 0, []]);
 });
 
 test("a true report with plain figures goes back in half of the cases at most, and shows only what is true", () => {
-  const { reports, back, words, wordsKept, falseShown } = countsOf(writings());
+  const { reports, back, falseShown } = countsOf(writings());
   expect(falseShown).toEqual([]);
   expect(back / reports).toBeLessThan(0.5);
   // What is left if the writer insists.
-  expect(wordsKept / words).toBeGreaterThan(0.75);
+  const { words, kept } = wordsKeptOf(writings());
+  expect(kept / words).toBeGreaterThan(0.75);
 });
 
 test("an altered figure is shown nowhere but where another fact has it", () => {
@@ -56,15 +58,22 @@ describe("a false sentence", () => {
 
 /** What happens to a writer's texts. `back`: those that are returned to their writer once. */
 function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
-  const all = texts.map((one) => ({ ...settledReport(one), name: one.name, words: wordsOf(one.text) }));
-  const sum = (of: (one: (typeof all)[number]) => number) => all.reduce((whole, one) => whole + of(one), 0);
+  const all = texts.map((one) => ({ ...settledReport(one), name: one.name }));
   return {
     reports: all.length,
-    words: sum(({ words }) => words.length),
-    wordsKept: sum(({ settled, words }) => keptOf(words, wordsOf(settled.text))),
     back: all.filter(({ settled }) => settled.leftovers.length > 0).length,
     falseShown: all.flatMap(({ untrue, name }) => untrue.map((shown) => `${shown} (${name})`)),
   };
+}
+
+/** How many words the texts have, and how many of these readers see. */
+function wordsKeptOf(texts: readonly Report[]): { words: number; kept: number } {
+  const counts = texts.map((one) => {
+    const words = wordsOf(one.text);
+    return { words: words.length, kept: keptOf(words, wordsOf(settledReport(one).settled.text)) };
+  });
+  const sum = (name: "words" | "kept") => counts.reduce((all, one) => all + one[name], 0);
+  return { words: sum("words"), kept: sum("kept") };
 }
 
 type Held = Pick<Report, "text" | "scene"> & Partial<Altered>;

@@ -22,16 +22,16 @@ import type { WalletApp } from "../support/chain/walletApp";
  */
 
 /** How many random walks of each kind; more for a long run. */
-export const RUNS = Number(process.env.RUNS ?? 2);
+export const RUNS = Number(process.env.RUNS ?? 1);
 
 /**
  * At which outside calls a test dies: the moment, the first call, and the step. A death after one call's effect is as good
- * as a death before the next call: in turn they are at every one. A long run has both at each.
+ * as a death before the next call: with both, two of three are met. A long run has both at each.
  */
-const STEP = RUNS > 2 ? 1 : 2;
+const STEP = RUNS > 2 ? 1 : 3;
 export const DEATHS: readonly [moment: Moment, first: number, step: number][] = [
   ["before", 1, STEP],
-  ["after", STEP, STEP],
+  ["after", Math.min(2, STEP), STEP],
 ];
 
 /** One seeded walk after the other: a failure names its seed. */

@@ -15,7 +15,7 @@ import { handedToTheNode, twiceSigned } from "./harness";
 useChain();
 
 /** Of each kind; a long run does them all. */
-const ORDERS = process.env.RUNS === undefined ? 10 : 200;
+const ORDERS = process.env.RUNS === undefined ? 5 : 200;
 const PLENTY = { ETH: 2n * ETHER, USDC: 5_000_000_000n, USDT: 5_000_000_000n };
 
 /** So many blocks that both nodes know a wallet's money. */

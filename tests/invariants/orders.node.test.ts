@@ -95,12 +95,12 @@ describe("a walk of orders", () => {
 });
 
 describe("races", () => {
-  test("of 200 orders at once let no more through than the cap", async () => {
+  test("of 80 orders at once let no more through than the cap", async () => {
     const app = createWalletApp(chain, LIMITED);
     const userId = idOf();
     const owner = await app.fundedWallet(userId, { ETH: ETHER, USDC: 1_000n * ONE });
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => {
+      Array.from({ length: 80 }, (_, i) => {
         const order = { userId, toAddress: freshAddress(), token: "USDC", amount: String(20n * ONE) };
         // Each from an address of its own: only the cap, and how many may wait at the same time, refuse any.
         return app.post("/mcp/defi/send", order, { ip: `198.51.100.${i}` });
@@ -149,8 +149,8 @@ describe("orders of one wallet", () => {
 
 /** What is ordered, of which 3 USDC leave the wallet; and how often it dies at least. */
 const ORDERED = [
-  ["a send", 3, "/mcp/defi/send", () => ({ toAddress: freshAddress(), token: "USDC" })],
-  ["a swap with an approval", 5, "/mcp/defi/swap", () => ({ fromToken: "USDC", toToken: "WETH" })],
+  ["a send", 2, "/mcp/defi/send", () => ({ toAddress: freshAddress(), token: "USDC" })],
+  ["a swap with an approval", 3, "/mcp/defi/swap", () => ({ fromToken: "USDC", toToken: "WETH" })],
 ] as const;
 
 describe.each(ORDERED)("a death at each call of %s", (_what, least, path, termsOf) => {

@@ -1,12 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseSettings } from "../../scripts/settings";
 import { listen, type Listener } from "../../scripts/sockets";
 import { createStandins } from "../../scripts/standins";
-import { repository, temporaryDirectory } from "../stack/processes";
+import { temporaryDirectory } from "../stack/processes";
 import { ranHere } from "../support/commands";
 
 /** `npm run setup`, against the providers' stand-ins. */
@@ -19,18 +17,10 @@ beforeAll(async () => {
 afterAll(() => served.close());
 
 /** Types these lines. */
-async function setUp(file: string, typed: readonly string[]): Promise<{ code: unknown; output: string }> {
+function setUp(file: string, typed: readonly string[]) {
   const { LLM_GATEWAY_API_KEY: _k, MESSENGER_BOT_TOKEN: _t, ...addresses } = standins.env(served.url);
-  const child = spawn(process.execPath, ["--import", "tsx", "scripts/setup.ts"], {
-    cwd: repository,
-    env: { ...addresses, PATH: process.env.PATH, HOME: process.env.HOME, LOCAL_ENV_FILE: file },
-  });
-  let output = "";
-  child.stdout.on("data", (part: Buffer) => (output += part.toString()));
-  child.stderr.on("data", (part: Buffer) => (output += part.toString()));
-  child.stdin.end(typed.join("\n"));
-  const [code]: unknown[] = await once(child, "close");
-  return { code, output };
+  const env = { ...addresses, LOCAL_ENV_FILE: file };
+  return ranHere("scripts/setup.ts", [], { env, input: typed.join("\n") });
 }
 
 /** https://github.com/motdotla/dotenv/issues/1041 */

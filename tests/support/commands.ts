@@ -1,4 +1,5 @@
 import path from "node:path";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { format } from "node:util";
 import { withoutProviders, type Ended } from "../stack/processes";
@@ -10,7 +11,8 @@ import { withoutProviders, type Ended } from "../stack/processes";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-type Place = { env?: Record<string, string>; cwd?: string };
+/** Its variables, what is typed into it, and where it runs. */
+type Place = { env?: Record<string, string>; input?: string; cwd?: string };
 
 class Exit extends Error {}
 
@@ -28,8 +30,9 @@ export function ranHere(
   return ended;
 }
 
-async function run(file: string, args: readonly string[], { env = {}, cwd }: Place) {
+async function run(file: string, args: readonly string[], { env = {}, input, cwd }: Place) {
   const { argv, exitCode } = process;
+  const stdin = Object.getOwnPropertyDescriptor(process, "stdin") ?? {};
   const exit = process.exit.bind(process);
   const usual = { ...console };
   const variables = { ...process.env };
@@ -63,6 +66,8 @@ async function run(file: string, args: readonly string[], { env = {}, cwd }: Pla
   // It stays a test's process, whatever the script loads into it.
   become({ ...withoutProviders(variables), VITEST: "true", ...env });
   if (cwd !== undefined) process.chdir(cwd);
+  if (input !== undefined)
+    Object.defineProperty(process, "stdin", { value: Readable.from([input]), configurable: true });
   try {
     // A module runs only once, so each run imports another copy.
     await import(/* @vite-ignore */ `${file}?run=${++runs}`).catch((problem: unknown) => {
@@ -75,6 +80,7 @@ async function run(file: string, args: readonly string[], { env = {}, cwd }: Pla
     Object.assign(process, { argv, exit, exitCode });
     Object.assign(console, usual);
     process.stdout.write = write;
+    Object.defineProperty(process, "stdin", stdin);
     for (const added of process.stdout.listeners("error"))
       if (!listeners.includes(added)) process.stdout.removeListener("error", added as () => void);
   }

@@ -19,7 +19,7 @@ import { usdcAbi } from "../../scripts/chain/abis";
 import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
 import { chain, ETHER, etherOf, hex, usdcOf, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
-import { freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { freshAddress, unreachDeadlines, type WalletApp } from "../support/chain/walletApp";
 import { dieAt, type Moment } from "../support/crashes";
 import { spoiled } from "../support/outside";
 import { until } from "../support/waits";
@@ -275,7 +275,7 @@ describe("when the exchange does not come about", () => {
       await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: row._id, step });
     expect((await gasOrder(app)).endedAt).toBe(ended?.endedAt);
     stop();
-    deadlines.receipt = 10_000;
+    unreachDeadlines();
     expect((await buy(app, { usdc: "2000000" })).body.status).toBe("confirmed");
     const done = await gasOrder(app, 1);
     for (const step of [{ kind: "expired" }, { kind: "sent", txHash: "0x1" }] as const)
@@ -376,7 +376,6 @@ describe("when the exchange does not come about", () => {
   test("two orders of the same USDC make one exchange, and the wallet is free at once", async ({ app }) => {
     const wallet = await app.fundedWallet("alice", { USDC: 2_000_000n, ETH: 0n });
     await setUp();
-    deadlines.receipt = 1_000;
     const both = await Promise.all([1, 2].map(() => buy(app, { usdc: "2000000" })));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
     expect((await app.rows("orders")).filter(({ state }) => state === "signed")).toEqual([]);

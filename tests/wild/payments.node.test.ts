@@ -34,9 +34,6 @@ describe("a payer who was paid a block ago, at two nodes of which one lags", () 
   const REQUESTS: Record<string, (n: number, body: string) => boolean> = {
     "for what is asked of a block": (n, body) =>
       n <= 5 && /eth_call/.test(body) && !/"latest"|"pending"/.test(body),
-    first: (n) => n === 1,
-    second: (n) => n === 2,
-    third: (n) => n === 3,
     "every second time": (n) => n <= 8 && n % 2 === 0,
     "every other time": (n) => n <= 8 && n % 2 === 1,
     "for the first eight": (n) => n <= 8,
@@ -88,7 +85,7 @@ test("a payment from some seconds ahead is waited for, one from later is told wh
   app,
 }) => {
   deadlines.lag = 6_000;
-  for (const ahead of [0n, 1n, 3n]) {
+  for (const ahead of [0n, 2n]) {
     const { status, body } = await buy(
       app,
       versionTwo(await authorize(await payer(chain), { validAfter: now() + ahead })),
