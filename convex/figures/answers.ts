@@ -69,18 +69,18 @@ type Reading<Value> = { value: Value } | { problem: string };
 
 /**
  * Reads the JSON value in a text: of several that fit the shape the last, because writers correct themselves; without
- * links and addresses that are not in `known`. `problem` names everything that is wrong.
- * @param known The prompt, and what its sources cite.
+ * links and addresses that are not in `context`. `problem` names everything that is wrong.
+ * @param context The prompt, and what its sources cite.
  */
 export function parseAnswer<Shape extends z.ZodType>(
   shape: Shape,
   answer: string,
-  known: string,
+  context: string,
 ): Reading<z.output<Shape>> {
   const readings = extractJson(answer)
     .slice(-MOST_VALUES)
     .map((json) => (shape instanceof z.ZodObject && Array.isArray(json) ? unwrapList(json) : json))
-    .map((json) => readValue(shape, removeForeignLinksDeep(json, known)));
+    .map((json) => readValue(shape, removeForeignLinksDeep(json, context)));
   const fitting = readings.findLast((reading) => "value" in reading);
   // Brackets in the prose around an answer are values as well: the one with the fewest faults is the answer.
   const [closest] = readings.toSorted((a, b) => countFaults(a) - countFaults(b));

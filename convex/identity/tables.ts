@@ -107,7 +107,7 @@ export const accountTables = {
     by: literals("login", "chat"),
     /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
     tokenHash: v.string(),
-    /** What it stands on, hashed: it ends with any change of that. */
+    /** The state that it depends on, hashed: it ends with any change of that. */
     basis: v.string(),
     expiresAt: v.number(),
   })

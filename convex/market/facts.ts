@@ -109,8 +109,8 @@ function dropNamesakes(facts: readonly Fact[]): Fact[] {
 
 /** Facts without a most searched coin's change where its entry among the largest has the same. */
 export function withoutRepeats(facts: readonly Fact[]): Fact[] {
-  const told = new Set(facts.flatMap(({ kind, subject }) => (kind === "change24h" ? [subject] : [])));
-  return facts.filter(({ kind, subject }) => kind !== "trendingChange" || !told.has(subject));
+  const listed = new Set(facts.flatMap(({ kind, subject }) => (kind === "change24h" ? [subject] : [])));
+  return facts.filter(({ kind, subject }) => kind !== "trendingChange" || !listed.has(subject));
 }
 
 /** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */

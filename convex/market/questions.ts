@@ -107,16 +107,16 @@ export function buildTokenQuestion({ question, nowIso, live, searched }: TokenCo
 
 /**
  * The sources' figures of the coins they know, in one line for a prompt; `null` if no source has answered.
- * @param named Coins whose market capitalisation and volume are included.
+ * @param mentioned Coins whose market capitalisation and volume are included.
  */
 export function describeKnown(
-  known: ReadonlyMap<string, Coin>,
-  named: readonly string[] = [],
+  bySymbol: ReadonlyMap<string, Coin>,
+  mentioned: readonly string[] = [],
 ): string | null {
-  const coins = [...known.values()].map(({ symbol, usd, change24h, size }) => {
+  const coins = [...bySymbol.values()].map(({ symbol, usd, change24h, size }) => {
     const change = change24h === null ? [] : [`${formatChange(change24h)} % over 24 hours`];
     const sizes =
-      size === null || !named.includes(symbol)
+      size === null || !mentioned.includes(symbol)
         ? []
         : [
             `rank ${size.rank}`,
@@ -130,18 +130,23 @@ export function describeKnown(
 }
 
 /** The coins that a question is about, and the majors beside them; all of them if it names none that is known. */
-export function chooseCoins(known: ReadonlyMap<string, Coin>, named: readonly string[]): Map<string, Coin> {
-  const isNamed = named.some((symbol) => known.has(symbol));
-  return new Map([...known].filter(([symbol]) => !isNamed || named.includes(symbol) || isMajor(symbol)));
+export function chooseCoins(
+  bySymbol: ReadonlyMap<string, Coin>,
+  mentioned: readonly string[],
+): Map<string, Coin> {
+  const isNamed = mentioned.some((symbol) => bySymbol.has(symbol));
+  return new Map(
+    [...bySymbol].filter(([symbol]) => !isNamed || mentioned.includes(symbol) || isMajor(symbol)),
+  );
 }
 
 /** More than a list of the 20 largest can name, because ranks move. */
 const LISTED = 25;
 
 /** The coins that a list of the largest may name. */
-export function chooseLargest(known: ReadonlyMap<string, Coin>): Map<string, Coin> {
+export function chooseLargest(bySymbol: ReadonlyMap<string, Coin>): Map<string, Coin> {
   const rank = ({ size }: Coin) => size?.rank ?? Infinity;
-  return new Map([...known].filter(([symbol, coin]) => rank(coin) <= LISTED || isMajor(symbol)));
+  return new Map([...bySymbol].filter(([symbol, coin]) => rank(coin) <= LISTED || isMajor(symbol)));
 }
 
 /** The symbol that a question consists of: `$pepe`, `BTC/USDT`, `eth?`. */
@@ -168,17 +173,17 @@ const UNCITED = { isUncited: true, isBare: true } as const;
 export function createTokenCheck(
   question: string,
   facts: readonly Fact[],
-  known: ReadonlyMap<string, Coin>,
+  bySymbol: ReadonlyMap<string, Coin>,
   now: number,
 ) {
   const bare = parseBareSymbol(question);
   const [asked = null] = [bare ?? "", ...findCoins(question, indexNames(facts))].flatMap(
-    (one) => known.get(one) ?? [],
+    (one) => bySymbol.get(one) ?? [],
   );
 
   /** The figures shown with the answer: a source's, else the model's own. */
   const figures = (given: AskedFigures | null): { token: TokenFigures | null; observedAt: number } => {
-    const coin = asked ?? (given === null ? null : findSameCoin(known, given));
+    const coin = asked ?? (given === null ? null : findSameCoin(bySymbol, given));
     const sourced = coin === null ? null : getTokenFigures(coin);
     if (coin !== null && sourced !== null) return { token: sourced, observedAt: coin.observedAt };
     const ownFigures =

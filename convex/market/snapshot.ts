@@ -114,7 +114,7 @@ export function buildMarketView(facts: readonly Fact[], list: GatewayList | null
   return { keyPrices: { bitcoin, ethereum, solana }, trending, top20 };
 }
 
-function listTrending(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, list: GatewayList | null) {
+function listTrending(facts: readonly Fact[], bySymbol: ReadonlyMap<string, Coin>, list: GatewayList | null) {
   const searched = facts
     .filter(({ kind }) => kind === "trendingPlace")
     .sort((a, b) => Number(a.value) - Number(b.value))
@@ -124,7 +124,7 @@ function listTrending(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, 
       return change24h === null ? [] : [{ symbol, name, change24h, source: "coingecko" as const }];
     });
   const gatewayCoins = (list?.trending ?? []).map(({ symbol, name, change24h }) => {
-    const coin = findSameCoin(known, { symbol, name });
+    const coin = findSameCoin(bySymbol, { symbol, name });
     return coin === null || coin.change24h === null
       ? { symbol, name, change24h, source: "model" as const }
       : { symbol, name: coin.name, change24h: coin.change24h, source: coin.source };
@@ -133,8 +133,8 @@ function listTrending(facts: readonly Fact[], known: ReadonlyMap<string, Coin>, 
   return rows.slice(0, TRENDING).map((row, index) => ({ ...row, rank: index + 1 }));
 }
 
-function listTop(known: ReadonlyMap<string, Coin>, list: GatewayList | null): MarketFigures["top20"] {
-  const largest = [...known.values()]
+function listTop(bySymbol: ReadonlyMap<string, Coin>, list: GatewayList | null): MarketFigures["top20"] {
+  const largest = [...bySymbol.values()]
     .flatMap((coin) => (coin.size === null ? [] : [{ ...coin, size: coin.size }]))
     .sort((a, b) => a.size.rank - b.size.rank)
     .flatMap(({ symbol, name, usd: price, change24h, source, size: { marketCap } }) => {
@@ -145,7 +145,7 @@ function listTop(known: ReadonlyMap<string, Coin>, list: GatewayList | null): Ma
     .map((row, index) => ({ ...row, rank: index + 1 }));
   if (largest.length === TOP || list === null) return largest;
   return list.top20.map((row) => {
-    const coin = findSameCoin(known, row);
+    const coin = findSameCoin(bySymbol, row);
     if (coin === null) return { ...row, source: "model", sizeSource: "model" };
     const { usd: price, change24h, source } = coin;
     return { ...row, price, change24h: change24h ?? row.change24h, source, sizeSource: "model" };
@@ -154,10 +154,10 @@ function listTop(known: ReadonlyMap<string, Coin>, list: GatewayList | null): Ma
 
 /** The source's coin that a model means by ticker and name; `null` if another coin has that ticker. */
 export function findSameCoin(
-  known: ReadonlyMap<string, Coin>,
+  bySymbol: ReadonlyMap<string, Coin>,
   { symbol, name }: { symbol: string; name: string },
 ): Coin | null {
-  const coin = known.get(symbol);
+  const coin = bySymbol.get(symbol);
   const names = coin === undefined ? [] : [coin.name, coin.symbol];
   return coin !== undefined && names.some((one) => normalizeName(one) === normalizeName(name)) ? coin : null;
 }

@@ -18,7 +18,7 @@ export type TableRecord<Table extends TableNames> = {
    * matter.
    */
   keep: string | Range<Table> | readonly Range<Table>[];
-  /** How a user's rows are found and treated. Absent: its rows belong to nobody, or say nothing about anybody. */
+  /** How a user's rows are found and treated. Absent: its rows have no owner, and no personal data. */
   ownedBy?: Owned<Table>;
   /** Fields that never leave the service: sealed or signed bytes, and internals of work. */
   withheld?: readonly (keyof Doc<Table>)[];
@@ -163,7 +163,7 @@ const PLACEHOLDER = /^<?your[-_ ](?:(?:own|long|secret|random)[-_ ])*(?:user[-_ 
 /** The form of `derivePseudonym`. */
 const PSEUDONYM = /^usr_[0-9a-f]{24}$/;
 
-/** Why an id that others know can be nobody's; `null` for any other. */
+/** Why a publicly known id can have no owner; `null` for any other id. */
 export function explainPublicId(userId: string): string | null {
   const plain = userId.toLowerCase();
   if (PUBLISHED.has(plain) || PLACEHOLDER.test(plain) || /^[.…]+$/.test(plain))

@@ -15,7 +15,7 @@ export const vProvider = v.union(
   literals(...PUBLIC_SOURCES),
 );
 
-/** What a provider refuses that answers, and works for others: this service's key, its empty account, or its address. */
+/** The subject of a refusal by a provider that works for others: this service's key, its empty account, or its address. */
 export const vRefusing = literals("key", "account", "address");
 
 const vHolders = {
@@ -81,7 +81,7 @@ export const platformTables = {
     body: v.optional(v.string()),
     /** Epoch ms: when that was stored; absent before the first. */
     doneAt: v.optional(v.number()),
-    /** What it was made from has changed since: the next reader renews it. */
+    /** Its source has changed since: the next reader renews it. */
     isOutdated: v.optional(v.literal(true)),
     /** When the latest work began, epoch ms. */
     beganAt: v.number(),

@@ -39,7 +39,7 @@ export const socialTables = {
     userId: v.optional(v.string()),
     /** How certain it is that it orders a trade, 0 to 1 (`commands.ts`). */
     confidence: v.optional(v.number()),
-    /** Its order, or the record that nobody could read it. */
+    /** Its order, or the record that it could not be read. */
     tradeId: v.optional(v.id("orders")),
     endedAt: v.optional(v.number()),
   })

@@ -11,20 +11,24 @@ export type DecodedText = { text: string; isBroken: boolean; charset: string };
  * @param type The content type.
  */
 export function decodeText(bytes: Uint8Array, type: string): DecodedText {
-  const [, named = ""] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
-  const charsets = [findWideCharset(bytes, named), "utf-8", named, findDeclaredCharset(bytes)];
+  const [, declared = ""] = /;\s*charset\s*=\s*["']?([^\s"';]+)/i.exec(type) ?? [];
+  const charsets = [findWideCharset(bytes, declared), "utf-8", declared, findDeclaredCharset(bytes)];
   for (const charset of new Set(charsets)) {
     const text = charset === "" ? undefined : decodeStrictly(bytes, charset);
     if (text !== undefined) return { text, isBroken: false, charset };
   }
-  return { text: new TextDecoder().decode(bytes), isBroken: true, charset: named === "" ? "utf-8" : named };
+  return {
+    text: new TextDecoder().decode(bytes),
+    isBroken: true,
+    charset: declared === "" ? "utf-8" : declared,
+  };
 }
 
 /** UTF-16 by its mark, by its name, or by the zeros of its first character. */
-function findWideCharset([first, second]: Uint8Array, named: string): string {
+function findWideCharset([first, second]: Uint8Array, declared: string): string {
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return "utf-16le";
   if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0)) return "utf-16be";
-  return /^utf-?16/i.test(named) ? named : "";
+  return /^utf-?16/i.test(declared) ? declared : "";
 }
 
 function findDeclaredCharset(bytes: Uint8Array): string {

@@ -45,11 +45,11 @@ const LINK_GONE = "(link removed)";
 const ADDRESS_GONE = "(address removed)";
 
 /**
- * A model's text as it was meant, without links and addresses that are not in `known`: the caller's words, and what the service itself
+ * A model's text as it was meant, without links and addresses that are not in `context`: the caller's words, and what the service itself
  * knows. A Markdown link keeps its words.
  */
-export function removeForeignLinks(written: string, known: string): string {
-  const given = known.toLowerCase();
+export function removeForeignLinks(written: string, context: string): string {
+  const given = context.toLowerCase();
   const unless = (gone: string) => (match: string) => {
     const bare = match.toLowerCase().replace(/(?<![.,;:!?])[.,;:!?]+$/, "");
     return given.includes(bare) ? match : gone + match.slice(bare.length);
@@ -69,11 +69,11 @@ function isMixed(word: string): boolean {
 }
 
 /** `removeForeignLinks` for every text in a JSON value; keys stay as they are. */
-export function removeForeignLinksDeep(value: unknown, known: string): unknown {
-  if (typeof value === "string") return removeForeignLinks(value, known);
-  if (Array.isArray(value)) return value.map((item: unknown) => removeForeignLinksDeep(item, known));
+export function removeForeignLinksDeep(value: unknown, context: string): unknown {
+  if (typeof value === "string") return removeForeignLinks(value, context);
+  if (Array.isArray(value)) return value.map((item: unknown) => removeForeignLinksDeep(item, context));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, removeForeignLinksDeep(item, known)]),
+    Object.entries(value).map(([key, item]) => [key, removeForeignLinksDeep(item, context)]),
   );
 }

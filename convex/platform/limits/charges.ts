@@ -88,7 +88,7 @@ const OTHERS = {
   fill: perHour(48),
 };
 
-/** What is counted once per user and once per network address. */
+/** The limits that count once per user and once per network address. */
 export const vLimitName = literals(...listKeys(LIMITS));
 export type LimitName = Infer<typeof vLimitName>;
 

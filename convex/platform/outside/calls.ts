@@ -16,7 +16,7 @@ import { MINUTE } from "../../lib/time";
  */
 
 export type Provider = Infer<typeof vProvider>;
-/** What a provider refuses, where it answers and refuses all. */
+/** The subject of a refusal, where a provider answers and refuses every call. */
 export type Refusing = Infer<typeof vRefusing>;
 
 /**
