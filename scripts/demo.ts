@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { getErrorMessage } from "../convex/lib/errors";
 import { command } from "./command";
+import { createPatience } from "./patience";
 import { startStack, type Stack } from "./stack/stack";
 import { bold, dim, framedCard, nextStep } from "./terminal";
 
@@ -22,7 +23,7 @@ const OWN_BOT = {
 };
 const TOKEN = "SOL";
 /** A shift without progress for this long has failed, even on a slow machine. */
-const GIVE_UP_MS = 60_000;
+const PATIENCE_MS = 60_000;
 
 const statusShape = z.object({
   activeJob: z.object({ elapsedMinutes: z.number(), interimReportsCount: z.number() }).nullable(),
@@ -61,7 +62,7 @@ async function play(): Promise<number> {
 
 /** Shows the shift's progress until its final report has been delivered. */
 async function watch({ siteUrl, standins }: Stack): Promise<void> {
-  let last = { progress: "", at: performance.now() };
+  const expectProgress = createPatience(PATIENCE_MS, () => performance.now());
   for (let shown = ""; ;) {
     const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
     const status = statusShape.parse(await response.json());
@@ -70,9 +71,7 @@ async function watch({ siteUrl, standins }: Stack): Promise<void> {
     const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
     const reports = status.recentReports.length;
     const done = `collections ${collections}/17  reports ${reports}/3`;
-    const progress = clock + done;
-    if (progress !== last.progress) last = { progress, at: performance.now() };
-    if (performance.now() - last.at > GIVE_UP_MS) throw new Error("Nothing more comes of the shift");
+    if (!expectProgress(clock + done)) throw new Error("Nothing more comes of the shift");
     if (done !== shown) console.log(`${clock}  ${done}`);
     shown = done;
     const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;

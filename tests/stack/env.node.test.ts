@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
+import { createPatience } from "../../scripts/patience";
 import { buildApplicationVariables, listRealProviders, type Variables } from "../../scripts/stack/env";
 import { createKeys, loadKeys } from "../../scripts/stack/keys";
 import { readSnapshot } from "../../scripts/stack/snapshot";
@@ -19,6 +20,15 @@ async function seen(settings: Variables): Promise<Variables> {
   const urls = { siteUrl: "http://site.local", apiUrl: "http://api.local" };
   return buildApplicationVariables(settings, { local, payments: {}, keys: await createKeys(), ...urls });
 }
+
+test("the demo waits as long as there is progress, however slow, and a minute without any", () => {
+  let at = 0;
+  const isWaiting = createPatience(60_000, () => at);
+  for (let step = 0; step < 100; step++, at += 59_000) expect(isWaiting(`step ${step}`)).toBe(true);
+  expect(isWaiting("step 99")).toBe(true);
+  at += 2_000;
+  expect(isWaiting("step 99")).toBe(false);
+});
 
 test("the webhooks' secrets are the stack's own where the operator has none", async () => {
   const { SOCIAL_WEBHOOK_SECRET, MESSENGER_WEBHOOK_SECRET } = await seen({ SOCIAL_WEBHOOK_SECRET: "" });

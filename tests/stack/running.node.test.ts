@@ -22,9 +22,10 @@ import { repository, startScript, type Started } from "./processes";
 const run = promisify(execFile);
 
 const ownedShape = z.object({ ownerUrl: z.url() });
+const addressShape = z.templateLiteral(["0x", z.string()]);
 const walletShape = z.object({
   linked: z.literal(true),
-  walletAddress: z.templateLiteral(["0x", z.string()]),
+  walletAddress: addressShape,
 });
 
 let stack: Stack;
@@ -63,6 +64,11 @@ function block(label: string): string {
 
 const shell = (line: string) => run("sh", ["-c", line], { cwd: folder });
 
+const depositShape = z.looseObject({
+  address: z.string().optional(),
+  txHash: z.string().optional(),
+  accepts: z.array(z.looseObject({ payTo: z.string() })).optional(),
+});
 const marketShape = z.object({
   keyPrices: z.record(z.string(), z.object({ usd: z.number() })),
   sources: z.array(z.object({ name: z.string() })),
@@ -72,11 +78,8 @@ const listShape = z.array(z.object({ id: z.string(), current_price: z.number() }
 test("what operators run at a deployment can be tried, and no page in a browser can run it", async () => {
   const call = (path: string, headers: Record<string, string> = {}) =>
     fetch(`${stack.providersUrl}/_call`, { method: "POST", headers, body: JSON.stringify({ path }) });
-  const env = { ...process.env, PROVIDERS_PORT: new URL(stack.providersUrl).port };
-  const { stdout } = await run("npx", ["tsx", "scripts/stack/call.ts", "ops/doctor:ask"], {
-    cwd: repository,
-    env,
-  });
+  const env = { PROVIDERS_PORT: new URL(stack.providersUrl).port };
+  const { stdout } = await startScript("scripts/stack/call.ts", ["ops/doctor:ask"], { env }).ended;
   expect(JSON.parse(stdout)).toMatchObject({ right: expect.stringContaining("answer as they should") });
   expect(await (await call("ops/rotation:rotate")).json()).toMatchObject({
     value: { rotated: 0, failed: [] },
@@ -103,6 +106,23 @@ test("a report is bought by a real x402 client, with the code of the page", asyn
   await writeFile(path.join(folder, "buy.mjs"), block("buy.mjs"));
   const { stdout } = await shell(block("Run it").replace("0x…", key));
   expect(stdout).toContain('"fullAnalysis":');
+});
+
+test("a deposit is credited at once: the local chain's own block confirms it", async () => {
+  const post = async (path: string, body: object) =>
+    depositShape.parse(
+      await (await fetch(stack.siteUrl + path, { method: "POST", body: JSON.stringify(body) })).json(),
+    );
+  const userId = `depositor-${crypto.randomUUID()}`;
+  const { address = "" } = await post("/mcp/defi/connect", { userId });
+  await stack.chain?.fund(addressShape.parse(address), { ETH: 10n ** 18n, USDC: 3_000_000n });
+  const { accepts: [terms] = [] } = await post("/agent/research/paid", { token: "BTC" });
+  const order = { userId, toAddress: terms?.payTo, token: "USDC", amount: "2000000" };
+  const { txHash } = await post("/mcp/defi/send", order);
+  expect(await post("/indexer/deposit", { txHash })).toMatchObject({
+    credited: [{ txHash, credits: 200 }],
+    pending: [],
+  });
 });
 
 test("an AI client starts the program of the page, and its tools answer", async () => {
