@@ -9,7 +9,7 @@ import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
 import { limitSourceRate } from "../providers/data/turns";
-import { defineRefresh } from "../platform/cache";
+import { awaitRefreshes, defineRefresh } from "../platform/cache";
 import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
@@ -63,22 +63,45 @@ async function readMarketFacts(
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 
+/** How often the gateway is asked, each time at most as long as scheduled work waits. */
+const ATTEMPTS = 2;
+
 /** The gateway's stored list; `null` if it is too old. */
 async function readStoredList(ctx: ActionCtx): Promise<GatewayList | null> {
   return parseStoredList(await ctx.runQuery(internal.platform.cache.readAnswerAt, { key: LIST_KEY }));
 }
 
-/** Requests the gateway's list, and stores it. @throws AppError `upstream` */
+/** Requests the gateway's list, and stores it; callers at the same time share one request. @throws AppError `upstream` */
 async function askForList(
   ctx: ActionCtx,
   facts: readonly Fact[],
   billTo: BillingSubject,
 ): Promise<GatewayList> {
-  const live = describeKnown(chooseLargest(indexCoins(facts)));
-  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
-  const { value } = await completeStructured(ctx, buildSnapshotQuestion(toIso(Date.now()), live), options);
-  await ctx.runMutation(internal.platform.cache.storeAnswer, { key: LIST_KEY, body: JSON.stringify(value) });
-  return value;
+  const lease = { key: LIST_KEY, leaseMs: ATTEMPTS * deadlines.llmScheduled };
+  if (!(await ctx.runMutation(internal.platform.cache.claimForAction, lease))) return awaitList(ctx);
+  try {
+    const live = describeKnown(chooseLargest(indexCoins(facts)));
+    const options = { timeoutMs: deadlines.llmScheduled, attempts: ATTEMPTS, billTo };
+    const { value } = await completeStructured(ctx, buildSnapshotQuestion(toIso(Date.now()), live), options);
+    const answer = { key: LIST_KEY, body: JSON.stringify(value) };
+    await ctx.runMutation(internal.platform.cache.storeAnswer, answer);
+    return value;
+  } catch (error) {
+    // Whoever has waited gets this error, and the next caller asks anew.
+    const failure = { key: LIST_KEY, restMs: 0, error: getErrorMessage(error), isLast: true };
+    await ctx.runMutation(internal.platform.cache.recordFailure, failure);
+    throw error;
+  }
+}
+
+/** The list that another caller is requesting. @throws AppError `upstream` */
+async function awaitList(ctx: ActionCtx): Promise<GatewayList> {
+  const end = AbortSignal.timeout(ATTEMPTS * deadlines.llmScheduled);
+  const [outcome] = await awaitRefreshes(ctx, [LIST_KEY], end);
+  const list = await readStoredList(ctx);
+  if (list === null)
+    throw new AppError("upstream", outcome?.error ?? "The LLM gateway did not answer in time");
+  return list;
 }
 
 const unfilledListError = () =>
@@ -144,14 +167,14 @@ export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, w
   const coins = indexCoins(facts);
   const now = Date.now();
   const check = createTokenCheck(question, facts, coins, now);
-  const named = [...findCoins(question, indexNames(facts)), ...(subject === null ? [] : [subject])];
+  const mentioned = [...findCoins(question, indexNames(facts)), ...(subject === null ? [] : [subject])];
   const context = {
     question,
     nowIso: toIso(now),
-    live: describeKnown(chooseCoins(coins, named), named),
+    live: describeKnown(chooseCoins(coins, mentioned), mentioned),
     searched: facts.filter(({ kind }) => kind === "trendingPlace").map(({ subject }) => subject),
   };
-  const options = { timeoutMs: deadlines.llmScheduled, attempts: 2, billTo };
+  const options = { timeoutMs: deadlines.llmScheduled, attempts: ATTEMPTS, billTo };
   const answered = completeStructured(ctx, buildTokenQuestion(context, check), options);
   const { value, model } = await answerCaller(answered);
   const { token, observedAt } = check.figures(value.token);

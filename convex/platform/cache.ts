@@ -3,7 +3,13 @@ import { v, type Infer, type ObjectType, type PropertyValidators, type Value } f
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { defineMutation } from "./changes";
 import { AppError, getErrorData } from "../lib/errors";
 import { refuseBeyond } from "./limits/budget";
@@ -69,6 +75,13 @@ export async function claimRefresh(ctx: MutationCtx, key: string, leaseMs: numbe
   else await ctx.db.patch("answers", row._id, { ...begun, failure: undefined });
   return true;
 }
+
+/** The same for actions. */
+export const claimForAction = internalMutation({
+  args: { key: v.string(), leaseMs: v.number() },
+  returns: v.boolean(),
+  handler: (ctx, { key, leaseMs }) => claimRefresh(ctx, key, leaseMs),
+});
 
 /** Ends the work at a key. @param failure Why there is no result; `null` if there is one. @param body The new answer. */
 export async function finishRefresh(

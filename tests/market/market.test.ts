@@ -81,6 +81,26 @@ describe("GET /mcp/market", () => {
   });
 });
 
+test("a snapshot and two reports that need the gateway's list at once ask for it once", async ({ app }) => {
+  const lists = () => app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot").length;
+  const all = () =>
+    Promise.all([
+      market(app),
+      app.post("/mcp/research", { token: "BTC" }),
+      app.post("/mcp/research", { token: "ETH" }),
+    ]);
+  noLists(app);
+  app.standins.fail("llm", { mode: "slow", ms: 3_000, schema: "market_snapshot" });
+  expect((await all()).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(lists()).toBe(1);
+  // A failure is everybody's, and the next caller asks again.
+  await app.pass(20 * MINUTE, { cronsRun: false });
+  app.standins.clear("llm");
+  app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot", times: 1 });
+  await all();
+  expect((await market(app)).status).toBe(200);
+});
+
 describe("an LLM gateway that fails", () => {
   const UNUSABLE = "The LLM gateway sent an unusable answer";
   const FAULTS = [

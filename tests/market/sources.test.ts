@@ -1,5 +1,8 @@
-import { describe, expect, vi } from "vitest";
-import { decodeFacts } from "../../convex/market/facts";
+import { describe, expect, test as plainTest, vi } from "vitest";
+import { listKeys } from "../../convex/lib/objects";
+import { decodeFacts, QUOTES } from "../../convex/market/facts";
+import { COLLECTIONS } from "../../convex/market/tables";
+import { listCollectionsFor } from "../../convex/research/writing/brief";
 import { type App, test } from "../support/app";
 import { altered, intercept } from "../support/outside";
 
@@ -56,6 +59,11 @@ describe("the sites' headlines", () => {
     });
     expect(JSON.stringify(facts)).not.toMatch(/javascript|2031|Next week/);
   });
+});
+
+plainTest("every collection is asked for, by reports or for live prices", () => {
+  const asked = [QUOTES, ...listCollectionsFor("BTC")].map(({ collector }) => collector);
+  expect(new Set(asked)).toEqual(new Set(listKeys(COLLECTIONS)));
 });
 
 test("one odd row of a source is left out alone", async ({ app }) => {
