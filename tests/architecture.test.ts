@@ -300,19 +300,27 @@ describe("the tests", () => {
   /** A test or a hook that ends with its limit, such an option, and the waits that have a limit of their own. */
   const LIMITS = /^ *\}, ([1-9][\d_]{5,})\);$|\btimeout: ([\d_]+)|\bwaitFor\(|\.poll\(/gm;
 
-  test("set no limit of their own that a busy machine could miss", async () => {
+  const textsOf = async () => {
     const files = (await readdir(tests, { recursive: true })).filter(
       (file) => file.endsWith(".ts") && !file.includes("node_modules"),
     );
-    const limits = await Promise.all(
-      files.map(async (file) => {
-        const found = (await readFile(path.join(tests, file), "utf8")).matchAll(LIMITS);
-        return Array.from(found, ([text, last = "", option = ""]) => ({
-          place: `${file}: ${text.trim()}`,
-          ms: Number((last + option).replaceAll("_", "")),
-        }));
-      }),
+    return Promise.all(
+      files.map(async (file) => ({ file, text: await readFile(path.join(tests, file), "utf8") })),
     );
-    expect(limits.flat().filter(({ ms }) => ms < LEAST_LIMIT_MS)).toEqual([]);
+  };
+
+  test("set no limit of their own that a busy machine could miss", async () => {
+    const limits = (await textsOf()).flatMap(({ file, text }) =>
+      Array.from(text.matchAll(LIMITS), ([found, last = "", option = ""]) => ({
+        place: `${file}: ${found.trim()}`,
+        ms: Number((last + option).replaceAll("_", "")),
+      })),
+    );
+    expect(limits.filter(({ ms }) => ms < LEAST_LIMIT_MS)).toEqual([]);
+  });
+
+  test("change a shared test for one file by extending it: at a file's top level an override is for all that follow", async () => {
+    const overriding = (await textsOf()).filter(({ text }) => /^\w+\.override\(/m.test(text));
+    expect(overriding.map(({ file }) => file)).toEqual([]);
   });
 });

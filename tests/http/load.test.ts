@@ -4,7 +4,7 @@ import { test as appTest, type App } from "../support/app";
 
 /** Two thousand mixed users in nine minutes, with models of 3, 7 and 12 seconds; by default a part of them at the same pace. */
 
-const USERS = Math.round(2_000 * Number(process.env.LOAD ?? 0.02));
+const USERS = Math.round(2_000 * Number(process.env.LOAD ?? 0.01));
 const MS_OF_ONE = (9 * 60_000) / 2_000;
 const env = { TRUSTED_PROXY_HOPS: "1", DAILY_BUDGET_USD: "1000000" };
 

@@ -8,26 +8,25 @@ import {
   wrapFetchWithPaymentFromConfig,
 } from "@x402/fetch";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/chain";
-import { TOKENS } from "../../scripts/chain/addresses";
-import { startStack, type Stack } from "../../scripts/stack/stack";
-import { clientOf, newWallet, balanceOf } from "../chain/support";
-import { ONE, PLATFORM } from "./payer";
+import { clientOf, newWallet } from "../chain/support";
+import { chain, usdcOf, useChain } from "../support/chain/chain";
+import { serve } from "../support/world";
+import { ONE, PLATFORM, test as paidTest } from "./payer";
 
-/** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
+/** The x402 clients from npm, as published, buy over HTTP. */
 
-let stack: Stack;
-let chain: Chain;
-beforeAll(async () => {
-  stack = await startStack({ envFile: "/dev/null" });
-  if (stack.chain === null) throw new Error("The stack has no chain of its own");
-  chain = stack.chain;
+useChain();
+
+const test = paidTest.extend<{ url: string }>({
+  url: async ({ app }, use) => {
+    const site = await serve(app);
+    vi.stubEnv("CONVEX_SITE_URL", site.url);
+    await use(`${site.url}/agent/research/paid`);
+    await site.close();
+  },
 });
-afterAll(() => stack.stop());
-
-const usdcOf = (address: `0x${string}`) => balanceOf(chain, TOKENS.USDC, address);
 
 /** Every request the client sends, by the proof headers it carries. */
 function watched(): { inner: typeof fetch; sent: string[][] } {
@@ -46,8 +45,6 @@ const order = (body: object) => ({
   body: JSON.stringify(body),
 });
 
-const url = () => `${stack.siteUrl}/agent/research/paid`;
-
 type Wrap = (inner: typeof fetch, account: PrivateKeyAccount) => ReturnType<typeof wrapFetchWithPayment>;
 
 const withBothSchemes: Wrap = (inner, account) => {
@@ -61,13 +58,13 @@ const configured: Wrap = (inner, account) =>
   });
 
 describe("@x402/fetch", () => {
-  test("with the schemes of both versions buys a report for one USDC, and two at once", async () => {
+  test("with the schemes of both versions buys a report for one USDC, and two at once", async ({ url }) => {
     const account = await newWallet(chain, { USDC: 5n * ONE });
     const { inner, sent } = watched();
     const platformBefore = await usdcOf(PLATFORM);
     const pay = withBothSchemes(inner, account);
     const bought = await Promise.all(
-      [account.address, "bob"].map((userId) => pay(url(), order({ userId, token: "BTC" }))),
+      [account.address, "bob"].map((userId) => pay(url, order({ userId, token: "BTC" }))),
     );
     for (const response of bought) {
       expect([response.status, await response.json()]).toEqual([
@@ -90,9 +87,9 @@ describe("@x402/fetch", () => {
     expect([await usdcOf(account.address), moved]).toEqual([3n * ONE, 2n * ONE]);
   });
 
-  test("configured in one call is all that an agent needs to find the report and buy it", async () => {
+  test("configured in one call is all that an agent needs to find the report and buy it", async ({ url }) => {
     // It knows the address alone. The 402 says how the endpoint is called, and what it costs.
-    const found = await fetch(url());
+    const found = await fetch(url);
     const offer = found.headers.get("payment-required") ?? "";
     const { resource, accepts, extensions } = decodePaymentRequiredHeader(offer);
     const { input } = catalogued.parse(extensions?.["bazaar"]).info;
@@ -108,11 +105,11 @@ describe("@x402/fetch", () => {
     expect([bought.status, await usdcOf(account.address)]).toEqual([200, 0n]);
   });
 
-  test("of a payer without money is told so, once, and nothing moves", async () => {
+  test("of a payer without money is told so, once, and nothing moves", async ({ url }) => {
     const account = await newWallet(chain, { USDC: ONE - 1n });
     const { inner, sent } = watched();
     for (const wrap of [withBothSchemes, configured]) {
-      const response = await wrap(inner, account)(url(), order({}));
+      const response = await wrap(inner, account)(url, order({}));
       expect([response.status, await response.json()]).toMatchObject([402, { reason: "insufficient_funds" }]);
     }
     expect(sent).toEqual([[], ["payment-signature"], [], ["payment-signature"]]);

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import { listen } from "../../scripts/sockets";
 import { ETHER, useChain, usdcOf } from "../support/chain/chain";
 import { freshAddress } from "../support/chain/walletApp";
 import { signed, test } from "../support/owners";
+import { serve } from "../support/world";
 import { built, connect, dataOf, useProxy } from "./support";
 
 /** Orders of built proxies, running, started again and several at once, to the service itself. */
@@ -15,13 +15,7 @@ const TERMS = { fromToken: "USDC", toToken: "WETH", amount: "10000000" };
 test("the same terms are one order in a running, a restarted and a second proxy", async ({ app }) => {
   const userId = `person-${crypto.randomUUID()}`;
   await app.fundedWallet(userId, { ETH: ETHER, USDC: 100_000_000n });
-  const { url, close } = await listen(0, "PORT", async (request) => {
-    const { pathname, search } = new URL(request.url);
-    const { method, headers } = request;
-    const body = method === "POST" ? { body: await request.text() } : {};
-    const answer = await app.call(method, pathname + search, { headers, ...body });
-    return new Response(answer.text, answer);
-  });
+  const { url, close } = await serve(app);
   const [one, two] = [await connect(built.file, url), await connect(built.file, url)];
   const swap = ({ call }: typeof one) => call("swap_tokens", { userId, ...TERMS });
   const first = await swap(one);

@@ -7,7 +7,7 @@ import type { Id, TableNames } from "../../convex/_generated/dataModel";
 import { takeUsage } from "../../convex/platform/outside/calls";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import schema from "../../convex/schema";
-import { fetchFromLoopback } from "../../scripts/sockets";
+import { fetchFromLoopback, listen, type Listener } from "../../scripts/sockets";
 import { createCountingFetch } from "../../scripts/stack/clock";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
@@ -174,6 +174,17 @@ export function verbs(call: (method: string, path: string, init?: CallInit) => P
     post: (path: string, body?: unknown, init?: CallInit) =>
       call("POST", path, { ...init, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }),
   };
+}
+
+/** The application behind an address of this machine, for clients that speak HTTP themselves. */
+export function serve({ call }: Pick<ReturnType<typeof createWorld>, "call">): Promise<Listener> {
+  return listen(0, "PORT", async (request) => {
+    const { pathname, search } = new URL(request.url);
+    const { method, headers } = request;
+    const body = method === "POST" ? { body: await request.text() } : {};
+    const answer = await call(method, pathname + search, { headers, ...body });
+    return new Response(answer.text, answer);
+  });
 }
 
 /** Replaces a method of a global until the test's world ends. Unlike a spy it keeps no calls. */
