@@ -112,7 +112,7 @@ function Holdings({ kind, address, portfolio, worths }: Awaited<ReturnType<typeo
       {rows.length > 0 && (
         <Table name="Holdings" heads={["Token", "Balance", "Value", "Gain"]} wide={3} rows={rows} />
       )}
-      {portfolio !== null && <Facts of={listResult(portfolio.result)} />}
+      {portfolio !== null && portfolio.result.since !== null && <Facts of={listResult(portfolio.result)} />}
       {kind === "custody" && worths.length > 1 && (
         <figure>
           <WorthChart worths={worths} />

@@ -275,11 +275,10 @@ describe("what lies between two looks", () => {
     const past = createPast();
     expect(explain(past, dust, [])).toEqual([]);
     expect(explain(past, present({ USDC: 10_000n }), [])).toMatchObject([{ kind: "received", at: 1_000 }]);
-    const { fee: _, ...free } = swap;
-    const spent: Effect = { ...free, out: { token: "USDC", raw: 9_999n, value: 9_999n } };
-    const moves = explain(past, present({ ETH: 3n }), [
-      { ...spent, in: { token: "ETH", raw: 3n, value: null } },
-    ]);
+    const { fee: _fee, ...free } = swap;
+    const bought = { token: "ETH", raw: 3n, value: null } as const;
+    const spent: Effect = { ...free, out: { token: "USDC", raw: 9_999n, value: 9_999n }, in: bought };
+    const moves = explain(past, present({ ETH: 3n }), [spent]);
     expect(moves.map(({ kind }) => kind)).toEqual(["received", "swap"]);
   });
 
