@@ -323,6 +323,7 @@ import type * as wallets_past_course from "../wallets/past/course.js";
 import type * as wallets_past_http from "../wallets/past/http.js";
 import type * as wallets_past_looks from "../wallets/past/looks.js";
 import type * as wallets_past_moves from "../wallets/past/moves.js";
+import type * as wallets_past_portfolio from "../wallets/past/portfolio.js";
 import type * as wallets_past_result from "../wallets/past/result.js";
 import type * as wallets_sizes from "../wallets/sizes.js";
 import type * as wallets_tables from "../wallets/tables.js";
@@ -660,6 +661,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/past/http": typeof wallets_past_http;
   "wallets/past/looks": typeof wallets_past_looks;
   "wallets/past/moves": typeof wallets_past_moves;
+  "wallets/past/portfolio": typeof wallets_past_portfolio;
   "wallets/past/result": typeof wallets_past_result;
   "wallets/sizes": typeof wallets_sizes;
   "wallets/tables": typeof wallets_tables;

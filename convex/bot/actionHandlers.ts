@@ -16,7 +16,7 @@ import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { readPortfolio } from "../wallets/holdings";
+import { readPortfolio } from "../wallets/past/portfolio";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
 import { trimName } from "./commands";

@@ -7,7 +7,7 @@ import { formatDateTime } from "../lib/time";
 import type { Button } from "../messenger/format";
 import { SECRET_MARK } from "../messenger/tables";
 import { ensureWallet } from "../wallets/custody/wallets";
-import { readPortfolio } from "../wallets/holdings";
+import { readPortfolio } from "../wallets/past/portfolio";
 import type { ChatAccount } from "../accounts/chats";
 import { buildDepositCard, buildHistoryCard, CREATE, needsAccount } from "./cards";
 import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
@@ -55,11 +55,11 @@ export async function answerHistory(
 /** A picture of the wallet's worth over time. */
 export async function answerChart(ctx: ActionCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
-  const { past } = await readPortfolio(ctx, wallet);
-  if (past === null) return { answer: buildHistoryCard([]) };
+  const { since } = (await readPortfolio(ctx, wallet)).result;
+  if (since === null) return { answer: buildHistoryCard([]) };
   const handle = await createFunctionHandle(internal.pictures.drawings.worth);
   return {
-    ...reply({ bold: "📈 Your wallet's worth" }, `\nSince ${formatDateTime(past.since)}`),
+    ...reply({ bold: "📈 Your wallet's worth" }, `\nSince ${formatDateTime(Date.parse(since))}`),
     buttons: [[{ text: "Portfolio", command: "portfolio" }]],
     picture: { handle, subject: wallet.walletId },
   };

@@ -7,7 +7,7 @@ import { getErrorData } from "../lib/errors";
 import { internal } from "../_generated/api";
 import { formatGain, formatMoney, formatSignedPercent } from "../lib/text/numbers";
 import { formatDate, getRoundedNow, toIso } from "../lib/time";
-import { readPortfolio } from "../wallets/holdings";
+import { readPortfolio } from "../wallets/past/portfolio";
 import { EXPLORER } from "../wallets/model";
 import type { Worth } from "../wallets/past/course";
 import type { Result } from "../wallets/past/result";

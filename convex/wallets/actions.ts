@@ -8,7 +8,7 @@ import { withUsage, defineProviderAction } from "../platform/outside/calls";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";
 import { NOBODY } from "../platform/records";
-import { readPortfolio } from "./holdings";
+import { readPortfolio } from "./past/portfolio";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
 import { executeOrder as carryOut, checkOrder, readOrder } from "./orders/execution";
 import { isEnded } from "./orders/model";

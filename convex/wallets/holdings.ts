@@ -1,18 +1,15 @@
 import type { Infer } from "convex/values";
-import { internal } from "../_generated/api";
 import { deadlines } from "../platform/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, computeMicroUsd, toUsd } from "../lib/money/amounts";
-import { takeUsage, withUsage } from "../platform/outside/calls";
+import { withUsage } from "../platform/outside/calls";
 import { FEED_DECIMALS, listFeedAddresses, computeLivePrices, type FeedName } from "../market/feeds";
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
 import { getOutgoing, requireStoredAddress } from "./model";
-import { computeResult, type Prices, type Result } from "./past/result";
-import type { Look } from "./past/looks";
-import type { Past, UserRequest, vHolding } from "./tables";
+import type { UserRequest, vHolding } from "./tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /** Holdings of wallets on the chain, and their value. For actions. */
@@ -20,62 +17,46 @@ import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 const ERC20S = SYMBOLS.filter((symbol) => WALLET_TOKENS[symbol].address !== null);
 const FEEDS = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
-export type Portfolio = {
+export type Holdings = {
   balances: Infer<typeof vHolding>[];
   totalValueUsd: number;
   /** Epoch ms. */
   pricedAt: number;
-  /** `null` before the wallet's first move. */
-  past: Past | null;
-  result: Result;
+  /** Of the balances. */
+  block: number;
 };
 
 /**
- * All token balances of a wallet with live prices, in one call to the chain, and what it has made; what is new in them is
- * entered (`past/looks`).
- * @param isAsked Whether somebody has asked, so that the wallet is looked at daily.
- * @throws AppError `upstream`
+ * All token balances of an address with live prices, in one call to the chain; `priceSource` names the price's
+ * source.
  */
-export const readPortfolio = withUsage(
-  async (ctx, wallet: { walletId: string; address: string }, isAsked: boolean = true): Promise<Portfolio> => {
-    const account = await readAccount(
-      requireStoredAddress(wallet.address),
-      listTokenAddresses(ERC20S),
-      listFeedAddresses(FEEDS),
-    );
-    const now = Date.now();
-    const live = await getPrices(FEEDS, account.rounds, now);
-    let total = 0n;
-    const tokens: Look["tokens"] = [];
-    const prices: Prices = {};
-    const balances = SYMBOLS.map((token) => {
-      const { decimals, feed } = WALLET_TOKENS[token];
-      const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
-      const { price = null, source = null } = live.get(feed) ?? {};
-      const value = price === null ? null : computeMicroUsd(amount, decimals, price, FEED_DECIMALS);
-      const raw = amount.toString();
-      total += value ?? 0n;
-      prices[token] = price;
-      tokens.push({ token, raw, ...(price === null ? {} : { price: price.toString() }) });
-      return {
-        token,
-        balance: formatUnits(amount, decimals),
-        raw,
-        decimals,
-        priceUsd: price === null ? null : Number(formatUnits(price, FEED_DECIMALS)),
-        priceSource: source,
-        valueUsd: value === null ? null : toUsd(value),
-      };
-    });
-    const past: Past | null = await ctx.runMutation(internal.wallets.past.looks.storeLook, {
-      ...{ walletId: wallet.walletId, block: account.block, at: now, tokens, isAsked },
-      usage: takeUsage(),
-    });
-    const { result, tokens: costs } = computeResult(past, prices);
-    const costed = balances.map((one) => ({ ...one, ...costs[one.token] }));
-    return { balances: costed, totalValueUsd: toUsd(total), pricedAt: now, past, result };
-  },
-);
+export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Holdings> => {
+  const account = await readAccount(
+    requireStoredAddress(address),
+    listTokenAddresses(ERC20S),
+    listFeedAddresses(FEEDS),
+  );
+  const now = Date.now();
+  const prices = await getPrices(FEEDS, account.rounds, now);
+  let total = 0n;
+  const balances = SYMBOLS.map((token) => {
+    const { decimals, feed } = WALLET_TOKENS[token];
+    const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
+    const { price = null, source = null } = prices.get(feed) ?? {};
+    const value = price === null ? null : computeMicroUsd(amount, decimals, price, FEED_DECIMALS);
+    total += value ?? 0n;
+    return {
+      token,
+      balance: formatUnits(amount, decimals),
+      raw: amount.toString(),
+      decimals,
+      priceUsd: price === null ? null : Number(formatUnits(price, FEED_DECIMALS)),
+      priceSource: source,
+      valueUsd: value === null ? null : toUsd(value),
+    };
+  });
+  return { balances, totalValueUsd: toUsd(total), pricedAt: now, block: account.block };
+});
 
 /**
  * Values for limits, in micro-USD: of the amount (absent without a live price), and of one ether (0 without one). Usage

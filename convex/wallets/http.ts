@@ -66,7 +66,7 @@ const balance: MountedEndpoint = defineEndpoint({
     ...weakId,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { readPortfolio } = await import("./holdings");
+    const { readPortfolio } = await import("./past/portfolio");
     for (const kind of ["basic", "custody"] as const) {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) continue;
@@ -178,7 +178,7 @@ const portfolio: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { userId }, call) => {
     const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const { readPortfolio } = await import("./holdings");
+    const { readPortfolio } = await import("./past/portfolio");
     const { balances, totalValueUsd, pricedAt, result } = await readPortfolio(ctx, wallet);
     return {
       address: wallet.address,

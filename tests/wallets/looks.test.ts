@@ -8,7 +8,6 @@ import { createApp, START, test } from "../support/app";
 
 const DAY = 24 * 60 * 60_000;
 const ADDRESS = `0x${"a".repeat(40)}`;
-const USAGE = { outcomes: [], spent: [] };
 const wallet = { walletId: "w", userId: "alice", kind: "custody", address: ADDRESS } as const;
 
 async function createLooks() {
@@ -20,7 +19,7 @@ async function createLooks() {
       price: token === "ETH" ? "300000000000" : "100000000",
     }));
     const seen = { walletId: "w", block, at: START + block * 1_000, tokens, isAsked: false, ...fields };
-    return app.t.mutation(internal.wallets.past.looks.storeLook, { ...seen, usage: USAGE });
+    return app.t.mutation(internal.wallets.past.looks.storeLook, seen);
   };
   const order = (fields: Partial<Doc<"orders">>) =>
     app.t.run((ctx) =>

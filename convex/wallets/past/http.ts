@@ -179,11 +179,11 @@ const history: MountedEndpoint = defineEndpoint({
       kind: "custody",
     });
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
-    const { readPortfolio } = await import("../holdings");
-    const { past, result } = await readPortfolio(ctx, wallet);
+    const { readPortfolio } = await import("./portfolio");
+    const { result } = await readPortfolio(ctx, wallet);
     const moves: NamedMove[] = [];
     const most = format === "csv" ? MOST_ROWS : limit;
-    let next = before ?? (past?.count ?? 0) + 1;
+    let next = before ?? Number.MAX_SAFE_INTEGER;
     while (moves.length < most && next > 1) {
       const page = {
         walletId: wallet.walletId,

@@ -3,7 +3,6 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { defineMutation } from "../../platform/changes";
-import { flushUsage, vProviderUsage } from "../../platform/outside/calls";
 import { queryByBoth } from "../../platform/records";
 import { defined } from "../../lib/objects";
 import { DAY, HOUR } from "../../lib/time";
@@ -44,10 +43,9 @@ export type Look = Infer<typeof vLook>;
  * @returns The wallet's past afterwards; `null` before its first move.
  */
 export const storeLook = internalMutation({
-  args: { ...vLook.fields, usage: vProviderUsage },
+  args: vLook.fields,
   returns: v.union(vPast, v.null()),
-  handler: async (ctx, { usage, ...look }) => {
-    await flushUsage(ctx, usage);
+  handler: async (ctx, look) => {
     const wallet = await requireWallet(ctx, look.walletId);
     const past = (await enterFound(ctx, wallet, look)) ?? wallet.past;
     const watch = planLooks(wallet, look);
