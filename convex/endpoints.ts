@@ -1,5 +1,6 @@
 import { linkEndpoints } from "./accounts/linkHttp";
 import { pageFormEndpoints, pageLinkEndpoints } from "./accounts/pageHttp";
+import { paperEndpoints } from "./accounts/paperHttp";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
@@ -36,7 +37,7 @@ export const endpointsByDomain: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...orderEndpoints, ...pageLinkEndpoints],
+  wallets: [...walletEndpoints, ...orderEndpoints, ...paperEndpoints, ...pageLinkEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

@@ -13,6 +13,7 @@ const links = () => import("./accounts/linkHttp").then(({ linkEndpoints }) => li
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
+const paper = () => import("./accounts/paperHttp").then(({ paperEndpoints }) => paperEndpoints);
 const pageForms = () => import("./accounts/pageHttp").then(({ pageFormEndpoints }) => pageFormEndpoints);
 const pageLinks = () => import("./accounts/pageHttp").then(({ pageLinkEndpoints }) => pageLinkEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
@@ -83,6 +84,7 @@ const routes: Routes = {
   "/mcp/wallet/balance": { GET: wallets },
   "/mcp/defi/connect": { GET: wallets, POST: wallets },
   "/mcp/defi/gas": { POST: orders },
+  "/mcp/defi/paper": { GET: paper, POST: paper },
   "/mcp/defi/portfolio": { GET: wallets },
   "/mcp/defi/history": { GET: wallets },
   "/mcp/defi/send": { POST: orders },

@@ -113,6 +113,13 @@ const ASKED: readonly Asked[] = [
       return `is @${bot}`;
     },
   },
+  {
+    name: "PAPER",
+    vendor: "a deployment to try out: on or off",
+    about: "on: everybody orders on paper, with live quotes and fees, and nothing real moves",
+    without: "orders move real money, but for accounts whose owner has put them on paper",
+    works: (value) => Promise.resolve(/^on$/i.test(value) ? "everybody is on paper" : "accounts are live"),
+  },
 ];
 
 /** Generated once, and kept. */

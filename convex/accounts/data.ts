@@ -14,6 +14,7 @@ import { type Going, type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";
 import { MINUTE } from "../lib/time";
 import { endErasedLink } from "../messenger/linking";
+import { endBook } from "../wallets/book";
 import { records } from "../schema";
 import {
   type Account,
@@ -112,6 +113,7 @@ export const erase = mutation({
 export async function eraseAccount(ctx: MutationCtx, row: Account): Promise<null> {
   const { userId, erasingSince = Date.now() } = row;
   await changeRules(ctx, userId, { erasingSince, recipients: undefined });
+  await endBook(ctx, userId);
   await endErasedLink(ctx, userId);
   await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
   await ctx.scheduler.runAfter(0, internal.accounts.data.eraseStep, { userId });

@@ -51,6 +51,7 @@ export async function cancelPendingRelaxations(
   await changeRules(ctx, userId, {
     limits: row?.limits?.filter(counts),
     recipients: row?.recipients?.filter(counts),
+    paper: row?.paper === undefined ? undefined : { since: row.paper.since },
     // A claim of a free account loosens nothing of an owner's.
     claim: row?.login === undefined ? row?.claim : undefined,
     ...changes,

@@ -11,11 +11,12 @@ import { formatCount } from "../lib/text/strings";
 import { formatDate, formatDateTime } from "../lib/time";
 import { findConfig, findLink } from "../messenger/model";
 import { queryByBoth } from "../platform/records";
+import { toPayer } from "../wallets/book";
 import { findWallet, GAS_WAY } from "../wallets/model";
 import { getChatAllowance } from "../wallets/orders/limits";
-import { describeOrder, describeOrigin } from "../wallets/orders/cards";
+import { describeOrder, describeOrigin, ON_PAPER } from "../wallets/orders/cards";
 import { getStateAt } from "../wallets/orders/questions";
-import { vWalletKind } from "../wallets/tables";
+import { vPayer, vWalletKind } from "../wallets/tables";
 import { findPageSession } from "./pageSessions";
 
 /** What an account has, in words for its owner: no secret, and not its id. */
@@ -44,7 +45,7 @@ const vOverview = v.object({
   leftUsd: v.number(),
   /** What its owner has to know first. */
   warnings: v.array(v.string()),
-  wallets: v.array(v.object({ kind: vWalletKind, walletId: v.string(), address: v.string() })),
+  wallets: v.array(v.object({ kind: vWalletKind, ...vPayer.fields })),
   waiting: v.array(vItem),
   orders: v.array(vItem),
   limits: v.array(vTerm),
@@ -77,8 +78,11 @@ export const readOverview = internalQuery({
       isFrozen: isFrozen(account, now),
       leftUsd: toUsd(allowance.account.left),
       warnings: listWarnings(account, now),
-      wallets: wallets.flatMap(({ kind, walletId, address }) =>
-        kind === "custody" || kind === "basic" ? [{ kind, walletId, address }] : [],
+      wallets: await Promise.all(
+        wallets.map(async (wallet) => {
+          const kind: "basic" | "custody" = wallet.kind === "basic" ? "basic" : "custody";
+          return { kind, ...(await toPayer(ctx, wallet)) };
+        }),
       ),
       waiting: [
         ...asked.flat(),
@@ -105,12 +109,19 @@ export const readOverview = internalQuery({
 });
 
 function listWarnings(account: Account, now: number): string[] {
-  const { claim, thawsAt } = account;
+  const { claim, thawsAt, paper } = account;
   const until = thawsAt === undefined ? "" : ` until ${formatDateTime(thawsAt)}`;
   const frozen = `🧊 It is frozen: nothing is signed for its wallets${until}.`;
   const who = claim?.asked === true ? "A freeze" : "A freeze by its present login";
   const other = `🔐 It gets another login on ${formatDateTime(claim?.dueAt ?? now)}. ${who} cancels that.`;
-  return [...(isFrozen(account, now) ? [frozen] : []), ...(claim?.login === undefined ? [] : [other])];
+  const liveFrom = paper?.liveFrom;
+  const end =
+    liveFrom === undefined ? "" : ` It is live from ${formatDateTime(liveFrom)}, unless you freeze it.`;
+  return [
+    ...(isFrozen(account, now) ? [frozen] : []),
+    ...(getMode(account) === true ? [`📝 It is on paper: orders move nothing real.${end}`] : []),
+    ...(claim?.login === undefined ? [] : [other]),
+  ];
 }
 
 /** The questions of a wallet that its owner may still answer. */
@@ -147,11 +158,13 @@ export async function listNewestOrders(
 }
 
 async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<Item> {
-  const { request, bought, keyId, txHash, error } = row;
+  const { request, bought, keyId, txHash, error, paper } = row;
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
   const why = error === undefined ? "" : ` ${error.replace(GAS_WAY, "")}.`;
   const more = `Ordered ${describeOrigin(row, key?.name)}.${why}`;
-  return { what: describeOrder(request, bought), note, more, ...(txHash === undefined ? {} : { txHash }) };
+  const link = txHash === undefined || paper === true ? {} : { txHash };
+  const what = `${paper === true ? ON_PAPER : ""}${describeOrder(request, bought)}`;
+  return { what, note, more, ...link };
 }
 
 type Allowance = Awaited<ReturnType<typeof getChatAllowance>>;

@@ -21,6 +21,7 @@ import { ensureWallet } from "../wallets/custody/wallets";
 import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
 import { trimName } from "./commands";
 import { askAgain, proposeGas, proposeOrder } from "./orders";
+import { answerPaper } from "./paper";
 import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 import { answerChart, answerHistory, answerLogin, answerWallet, findAccountButton } from "./wallet";
 
@@ -39,7 +40,7 @@ export const actionHandlers = {
 
   portfolio: async (ctx, { userId }) => {
     const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
-    const answer = buildPortfolioCard({ address: wallet.address, ...(await readPortfolio(ctx, wallet)) });
+    const answer = buildPortfolioCard({ ...wallet, ...(await readPortfolio(ctx, wallet)) });
     const past = [
       { text: "History", command: "history" },
       { text: "Chart", command: "chart" },
@@ -49,6 +50,7 @@ export const actionHandlers = {
   history: answerHistory,
   chart: answerChart,
 
+  paper: answerPaper,
   wallet: answerWallet,
   login: answerLogin,
   subscribe: createToggle(""),

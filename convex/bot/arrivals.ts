@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { defineMutation } from "../platform/changes";
+import { readMode } from "../identity/model";
 import { formatUnits } from "../lib/money/amounts";
 import { MINUTE, SECOND } from "../lib/time";
 import { enqueueCard, findLinkedChat } from "../messenger/model";
@@ -78,7 +79,11 @@ export const storeLook = defineMutation(
         paragraphs: [
           [{ bold: `💰 ${arrived.join(" and ")} arrived` }],
           [`Your wallet has ${held.map(({ all }) => all).join(" and ")} now.`],
-          ["Say what to do with it, such as “swap 5 USDC to ETH”: nothing moves without your tap."],
+          [
+            (await readMode(ctx, userId)) === true
+              ? "Your account is on paper: this is real, and stands beside your book until you are live again."
+              : "Say what to do with it, such as “swap 5 USDC to ETH”: nothing moves without your tap.",
+          ],
         ],
         buttons: [[{ text: "Portfolio", command: "portfolio" }]],
       });

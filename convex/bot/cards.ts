@@ -12,7 +12,9 @@ import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
+import { isPaperHash } from "../wallets/book";
 import { EXPLORER } from "../wallets/model";
+import { ON_PAPER } from "../wallets/orders/cards";
 import { describeMove } from "../wallets/past/moves";
 import type { Result } from "../wallets/past/result";
 import type { NamedMove, vHolding } from "../wallets/tables";
@@ -125,9 +127,14 @@ export const ONLY_LOGIN: Paragraph = [
 ];
 
 /** The address to pay in to. What comes before the money is said before the address. */
-export function buildDepositCard(address: string, isLogin: boolean): Paragraph[] {
+export function buildDepositCard(address: string, isLogin: boolean, isOnPaper: boolean): Paragraph[] {
   return [
-    [{ bold: "💳 Your wallet on Base" }, "\nIt is yours: what is in it moves only by your taps here."],
+    [
+      { bold: `${isOnPaper ? ON_PAPER : ""}💳 Your wallet on Base` },
+      isOnPaper
+        ? "\nYour account is on paper: what you send here is real, stands beside your book, and moves only when you are live again."
+        : "\nIt is yours: what is in it moves only by your taps here.",
+    ],
     [
       isLogin
         ? "This chat is its only login: who loses this messenger account loses the wallet. "
@@ -143,7 +150,9 @@ export function buildDepositCard(address: string, isLogin: boolean): Paragraph[]
       { code: address },
       "\nSend USDC or ETH on Base to it, from no other network. I look for 30 minutes, and tell you what arrives.",
     ],
-    [{ words: "The wallet on the explorer", href: `https://basescan.org/address/${address}` }],
+    ...(isOnPaper
+      ? []
+      : [[{ words: "The wallet on the explorer", href: `https://basescan.org/address/${address}` }]]),
   ];
 }
 
@@ -191,20 +200,33 @@ export function buildOrdersCard(asked: readonly Item[], last: readonly Item[]): 
 /** A wallet's holdings without the empty ones; a value is `null` without a live price. All values have cents. */
 export function buildPortfolioCard(portfolio: {
   address: string;
+  book?: unknown;
   balances: readonly Infer<typeof vHolding>[];
   totalValueUsd: number;
   result: Result;
+  realValueUsd?: number;
 }): Paragraph[] {
+  const { address, book, realValueUsd } = portfolio;
   const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = holdings.map(
     ({ token, balance, valueUsd }) =>
       `\n${token}  ${formatShortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${formatUsd(valueUsd)}`})`,
   );
   return [
-    [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
+    book === undefined
+      ? [{ bold: "📊 Your portfolio on Base" }, "\n", { code: address }]
+      : [
+          { bold: `${ON_PAPER}your portfolio` },
+          "\nNothing here is real. ",
+          { command: "paper" },
+          " says more.",
+        ],
     holdings.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: `$${formatUsd(portfolio.totalValueUsd)}` }],
     ...(portfolio.result.since === null ? [] : [buildResultLines(portfolio.result)]),
+    ...(realValueUsd === undefined
+      ? []
+      : [[`Beside it the wallet really holds $${formatUsd(realValueUsd)}.`]]),
   ];
 }
 
@@ -228,7 +250,7 @@ function buildResultLines({
 }
 
 /** The newest moves of a wallet. */
-export function buildHistoryCard(moves: readonly NamedMove[]): Paragraph[] {
+export function buildHistoryCard(moves: readonly NamedMove[], isOnPaper: boolean): Paragraph[] {
   if (moves.length === 0) return [["Nothing has moved in your wallet yet."]];
   const say = (raw: string, token: Symbol) =>
     `${roundUnits(BigInt(raw), WALLET_TOKENS[token].decimals, 6)} ${token}`;
@@ -240,10 +262,10 @@ export function buildHistoryCard(moves: readonly NamedMove[]): Paragraph[] {
     return [
       { bold: describeMove(move, say) },
       `${result}${paid}\n`,
-      txHash === undefined ? when : { words: when, href: EXPLORER + txHash },
+      txHash === undefined || isPaperHash(txHash) ? when : { words: when, href: EXPLORER + txHash },
     ];
   });
-  return [[{ bold: "🧾 What has moved" }], ...lines];
+  return [[{ bold: isOnPaper ? `${ON_PAPER}what has moved` : "🧾 What has moved" }], ...lines];
 }
 
 /** An amount with at most six significant digits, whole from a hundred thousand up: a wallet shows the rest. */

@@ -196,6 +196,7 @@ const ROWS = {
   history: define("action", "linked", "[N]", "What has come, gone and been swapped in your wallet"),
   chart: define("action", "linked"),
   orders: define("mutation", "linked", "", "Your orders: those that wait for you, and the last ones"),
+  paper: define("action", "linked", "", "Everything but the money: orders on paper", "inPlace", "binds"),
   swap: define("action", "linked", "AMOUNT TOKEN to TOKEN", "Swaps, after a tap of yours", "binds"),
   send: define("action", "linked", "AMOUNT TOKEN to ADDRESS", "Sends, after a tap of yours", "binds"),
   gas: define("action", "linked", "[USDC]", "Gets ETH for network fees with your USDC, after a tap", "binds"),

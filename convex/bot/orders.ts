@@ -126,10 +126,11 @@ async function offerGas(
   error: string,
   usdc: string,
 ): Promise<CommandOutcome> {
-  const { walletId, address } = await requireCustodyWallet(ctx, userId);
+  const wallet = await requireCustodyWallet(ctx, userId);
   const id: string = await ctx.runMutation(internal.wallets.orders.questions.storeRefused, {
-    ...{ userId, walletId, error, messengerId: sender.messengerId, etherPrice: "0" },
-    request: await resolveAmount(ctx, address, order),
+    ...{ userId, error, messengerId: sender.messengerId, etherPrice: "0" },
+    walletId: wallet.walletId,
+    request: await resolveAmount(ctx, wallet, order),
     idempotencyKey: `chat_${updateId}`,
   });
   const whole = usdc.slice(0, -6);
@@ -153,9 +154,10 @@ async function estimateAndAsk(
   by: "chat" | "tap",
 ): Promise<CommandOutcome> {
   await charge(ctx, "order", { userId, address: null });
-  const { walletId, address } = await requireCustodyWallet(ctx, userId);
-  const request = await resolveAmount(ctx, address, order);
-  const found = await estimateForApproval(ctx, { userId, walletId, address }, request);
+  const wallet = await requireCustodyWallet(ctx, userId);
+  const { walletId } = wallet;
+  const request = await resolveAmount(ctx, wallet, order);
+  const found = await estimateForApproval(ctx, { userId, ...wallet }, request);
   await ctx.runMutation(internal.wallets.orders.questions.proposeOrder, {
     userId,
     walletId,

@@ -29,11 +29,15 @@ export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Pro
   const account: ChatAccount | null = await ctx.runMutation(ensureAccount, { messengerId, make });
   if (account === null) return needsAccount(ctx, messengerId);
   const { userId, isLogin } = account;
-  const { address, existing } = await ensureWallet(ctx, { userId, kind: "custody" });
+  const { address, existing, book } = await ensureWallet(ctx, { userId, kind: "custody" });
   await ctx.runMutation(internal.bot.arrivals.watch, { userId, address, isNew: !existing });
   const handle = await createFunctionHandle(internal.pictures.drawings.deposit);
   const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
-  return { answer: buildDepositCard(address, isLogin), buttons, picture: { handle, subject: address } };
+  return {
+    answer: buildDepositCard(address, isLogin, book !== undefined),
+    buttons,
+    picture: { handle, subject: address },
+  };
 }
 
 /** The moves that `/history` shows, and the most. */
@@ -47,16 +51,22 @@ export async function answerHistory(
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
   await readPortfolio(ctx, wallet);
   const limit = Math.min(MOST_MOVES, Number(/^\d{1,3}$/.exec(argument)?.[0] ?? 0) || SHOWN_MOVES);
-  const page = { walletId: wallet.walletId, before: Number.MAX_SAFE_INTEGER, limit };
+  const { book } = wallet;
+  const page = { walletId: book?.id ?? wallet.walletId, before: Number.MAX_SAFE_INTEGER, limit };
   const moves = await ctx.runQuery(internal.wallets.past.looks.listMoves, page);
-  return { answer: buildHistoryCard(moves), buttons: [[{ text: "Portfolio", command: "portfolio" }]] };
+  return {
+    answer: buildHistoryCard(moves, book !== undefined),
+    buttons: [[{ text: "Portfolio", command: "portfolio" }]],
+  };
 }
 
 /** A picture of the wallet's worth over time. */
 export async function answerChart(ctx: ActionCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
   const { since } = (await readPortfolio(ctx, wallet)).result;
-  if (since === null) return { answer: buildHistoryCard([]) };
+  if (wallet.book !== undefined)
+    return reply("A book on paper has no chart: ", { command: "paper" }, " has its result.");
+  if (since === null) return { answer: buildHistoryCard([], false) };
   const handle = await createFunctionHandle(internal.pictures.drawings.worth);
   return {
     ...reply({ bold: "📈 Your wallet's worth" }, `\nSince ${formatDateTime(Date.parse(since))}`),

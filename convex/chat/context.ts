@@ -81,7 +81,9 @@ export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Cont
     const held = found.balances.filter(({ raw }) => raw !== "0");
     const text = held.map(({ token, balance }) => `${balance} ${token}`).join(", ") || "empty";
     const says = `As of ${toIso(found.pricedAt)}: ${text}. Total $${found.totalValueUsd}.`;
-    return [{ name: "this user's own wallet, read on chain", says }];
+    const name =
+      wallet.book === undefined ? "this user's own wallet, read on chain" : "this user's book on paper";
+    return [{ name, says }];
   } catch (error) {
     log.warn("chat.no portfolio", { reason: getErrorMessage(error) });
     return [];

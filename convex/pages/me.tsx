@@ -23,7 +23,8 @@ type Opened = { overview: Overview; form: string };
 export async function buildMePage(ctx: ActionCtx, { overview, form }: Opened): Promise<Page> {
   const { waiting, orders, alerts, keys, recipients } = overview;
   const held = await Promise.all(overview.wallets.map((wallet) => readHoldings(ctx, wallet)));
-  const values = held.map(({ portfolio }) => portfolio?.totalValueUsd ?? null);
+  const books = held.filter(({ book }) => book !== undefined);
+  const values = (books.length > 0 ? books : held).map(({ portfolio }) => portfolio?.totalValueUsd ?? null);
   const total = values.reduce((sum, one) => (sum === null || one === null ? null : sum + one), 0);
   const content = (
     <>
@@ -38,7 +39,11 @@ export async function buildMePage(ctx: ActionCtx, { overview, form }: Opened): P
       <Facts
         kind="facts"
         of={[
-          ["Worth", formatOrNone(total, formatMoney, "unknown"), "at live prices"],
+          [
+            "Worth",
+            formatOrNone(total, formatMoney, "unknown"),
+            books.length > 0 ? "on paper" : "at live prices",
+          ],
           ["Left to move", formatMoney(overview.leftUsd), "in 24 hours"],
           ["Waiting for your tap", waiting.length, "in your chat"],
           ["State", overview.isFrozen ? "frozen" : "active"],
@@ -95,7 +100,7 @@ async function readHoldings(ctx: ActionCtx, wallet: Overview["wallets"][number])
   return { ...wallet, portfolio, worths };
 }
 
-function Holdings({ kind, address, portfolio, worths }: Awaited<ReturnType<typeof readHoldings>>) {
+function Holdings({ kind, address, book, portfolio, worths }: Awaited<ReturnType<typeof readHoldings>>) {
   const held = portfolio?.balances.filter(({ raw }) => raw !== "0") ?? [];
   const rows = held.map(({ token, balance, valueUsd, unrealisedUsd = null }) => [
     token,
@@ -103,17 +108,19 @@ function Holdings({ kind, address, portfolio, worths }: Awaited<ReturnType<typeo
     formatOrNone(valueUsd, formatMoney, "no live price"),
     formatOrNone(unrealisedUsd, formatGain, ""),
   ]);
+  const real = kind === "custody" ? "Wallet on Base" : "Basic wallet on Base";
+  const title = book === undefined ? real : "📝 Paper: your book";
   const none =
     portfolio === null ? "The chain does not answer just now: try again in a minute." : "It is empty.";
   return (
-    <CardSection id={kind} title={kind === "custody" ? "Wallet on Base" : "Basic wallet on Base"} isPart>
-      <Explorer to={`https://basescan.org/address/${address}`}>{address}</Explorer>
+    <CardSection id={kind} title={title} isPart>
+      {book === undefined && <Explorer to={`https://basescan.org/address/${address}`}>{address}</Explorer>}
       {rows.length === 0 && <p>{none}</p>}
       {rows.length > 0 && (
         <Table name="Holdings" heads={["Token", "Balance", "Value", "Gain"]} wide={3} rows={rows} />
       )}
       {portfolio !== null && portfolio.result.since !== null && <Facts of={listResult(portfolio.result)} />}
-      {kind === "custody" && worths.length > 1 && (
+      {kind === "custody" && book === undefined && worths.length > 1 && (
         <figure>
           <WorthChart worths={worths} />
           <figcaption>

@@ -176,7 +176,8 @@ function Chat() {
         <p>
           Tap Start there, then send <code>BTC</code>, <code>/signals</code>, <code>/research SOL</code>, or
           an alert in your own words: “tell me when ETH falls below 3000”. <em>Create my wallet</em> makes a
-          wallet on Base that is yours at once.
+          wallet on Base that is yours at once; <code>/paper</code> tries everything but the money: live
+          quotes and fees, and nothing real moves.
         </p>
       </div>
       <BotCode />

@@ -1,8 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
-import { formatUnits } from "../lib/money/amounts";
 import type { Paragraph } from "../messenger/format";
-import { EXPLORER, getOutgoing } from "../wallets/model";
-import { WALLET_TOKENS } from "../wallets/tokens";
+import { EXPLORER, isUserRequest } from "../wallets/model";
+import { describeOrder, ON_PAPER } from "../wallets/orders/cards";
 import type { MentionStatus } from "./tables";
 
 /** The messenger's cards about mentions. */
@@ -20,19 +19,20 @@ export function buildMentionCard(
 ): Paragraph[] {
   const author = authorHandle === undefined ? `account ${authorId}` : `@${authorHandle}`;
   return [
-    [{ bold: TITLES[end.status] }, `\nPost ${tweetId} by ${author}`],
+    [
+      { bold: `${trade?.paper === true ? ON_PAPER : ""}${TITLES[end.status]}` },
+      `\nPost ${tweetId} by ${author}`,
+    ],
     ...(trade === null ? [] : buildTradeLines(trade)),
     ...(end.reason === undefined ? [] : [[end.reason]]),
-    ...(trade?.txHash === undefined ? [] : [[{ words: "Transaction", href: EXPLORER + trade.txHash }]]),
+    ...(trade?.txHash === undefined || trade.paper === true
+      ? []
+      : [[{ words: "Transaction", href: EXPLORER + trade.txHash }]]),
   ];
 }
 
 function buildTradeLines({ action = "unknown", request }: Doc<"orders">): Paragraph[] {
-  if (request.kind !== "send" && request.kind !== "swap") return [];
-  const { token, amount } = getOutgoing(request);
-  const given = `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
-  const to = request.kind === "send" ? request.toAddress : request.toToken;
-  return [[{ bold: action }, ` · ${given} → ${to}`]];
+  return isUserRequest(request) ? [[{ bold: action }, ` · ${describeOrder(request)}`]] : [];
 }
 
 export function buildAuthorLinkedCard(handle: string): Paragraph[] {

@@ -13,7 +13,7 @@ import { executeOrder } from "../wallets/orders/execution";
 export const executeMention = defineWorker({ mentionId: v.id("mentions") }, async (ctx, one) => {
   const begun = await ctx.runMutation(internal.social.mentions.beginMention, one);
   if (begun === null) return "over";
-  const request = await resolveAmount(ctx, begun.address, begun.request);
+  const request = await resolveAmount(ctx, begun.wallet, begun.request);
   const { value, etherPrice } = await estimateValues(getOutgoing(request));
   if (value === undefined)
     throw new AppError("upstream", "There is no live price for its token: nothing was moved");

@@ -24,7 +24,8 @@ import {
 import { enqueueCard } from "../messenger/model";
 import { findRecipient } from "../identity/model";
 import { isEnded, openOrder, recordUnreadable } from "../wallets/orders/model";
-import { vUserRequest, type UserRequest } from "../wallets/tables";
+import { vPayer, vUserRequest, type UserRequest } from "../wallets/tables";
+import { toPayer } from "../wallets/book";
 import { findWallet } from "../wallets/model";
 import { buildAuthorLinkedCard, buildMentionCard, buildMovedCard } from "./cards";
 import { findAuthor, MOST_A_DAY, MOST_A_TRADE, redeemProof } from "./authors";
@@ -108,10 +109,10 @@ async function findRunningMention(
   return (await getRunningWork(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
 }
 
-/** Begins an attempt: the paying wallet's address, and the order, whose amount is to be resolved; `null` if it has ended. */
+/** Begins an attempt: the paying wallet, and the order, whose amount is to be resolved; `null` if it has ended. */
 export const beginMention = internalMutation({
   args: vMentionAttempt,
-  returns: v.union(v.object({ address: v.string(), request: vUserRequest }), v.null()),
+  returns: v.union(v.object({ wallet: vPayer, request: vUserRequest }), v.null()),
   handler: async (ctx, one) => {
     const row = await findRunningMention(ctx, one);
     const agreed = row === null ? null : await agreeOn(ctx, row);
@@ -124,7 +125,7 @@ export const beginMention = internalMutation({
       });
       return null;
     }
-    return { address: wallet.address, request: toOrderRequest(command) };
+    return { wallet: await toPayer(ctx, wallet), request: toOrderRequest(command) };
   },
 });
 

@@ -91,6 +91,7 @@ function listNotices(body: Body): string[] {
   const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey, notice } = body;
   const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
   const notices: string[] = [];
+  if (body.paper === true) notices.push("PAPER: nothing real moves.");
   if (status === "rehearsed") notices.push(`A rehearsal: ${NOTHING_MOVED}.`);
   if (status === "awaiting_approval")
     notices.push(

@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
+import { defined } from "../lib/objects";
 import { charge } from "../platform/limits/charges";
 import { vHolding, vWalletKind } from "./tables";
 
@@ -15,6 +16,9 @@ const vWalletView = v.object({
   totalValueUsd: v.number(),
   /** Epoch ms. */
   pricedAt: v.number(),
+  /** On paper: the holdings are the book's; and what the address really holds, if it is more than a dollar. */
+  paper: v.optional(v.literal(true)),
+  realValueUsd: v.optional(v.number()),
 });
 
 /**
@@ -32,12 +36,13 @@ export const view = action({
     const views = (["custody", "basic"] as const).map(async (kind) => {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) return [];
-      const { totalValueUsd, pricedAt, ...portfolio } = await readPortfolio(ctx, wallet);
+      const { totalValueUsd, pricedAt, realValueUsd, ...portfolio } = await readPortfolio(ctx, wallet);
       const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
       const balances = holdings.filter(
         ({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD,
       );
-      return [{ kind, address: wallet.address, balances, totalValueUsd, pricedAt }];
+      const mark = wallet.book === undefined ? {} : { paper: true as const, ...defined({ realValueUsd }) };
+      return [{ kind, address: wallet.address, balances, totalValueUsd, pricedAt, ...mark }];
     });
     return (await Promise.all(views)).flat();
   },

@@ -9,7 +9,8 @@ import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
 import { getOutgoing, requireStoredAddress } from "./model";
-import type { UserRequest, vHolding } from "./tables";
+import { readSum, type Prices } from "./past/result";
+import type { Payer, UserRequest, vHolding } from "./tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /** Holdings of wallets on the chain, and their value. For actions. */
@@ -24,25 +25,44 @@ export type Holdings = {
   pricedAt: number;
   /** Of the balances. */
   block: number;
+  live: LivePrices;
 };
 
+/** A wallet whose holdings are read: on paper those of its book. */
+export type HoldingWallet = Pick<Payer, "address" | "book">;
+
 /**
- * All token balances of an address with live prices, in one call to the chain; `priceSource` names the price's
- * source.
+ * All token balances of an address with live prices, in one call to the chain; `priceSource` names the price's source.
+ * @throws AppError `upstream`
  */
-export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Holdings> => {
-  const account = await readAccount(
+export const readHoldings = withUsage(async (_ctx, address: string): Promise<Holdings> => {
+  const { rounds, native, tokens, block } = await readAccount(
     requireStoredAddress(address),
     listTokenAddresses(ERC20S),
     listFeedAddresses(FEEDS),
   );
   const now = Date.now();
-  const prices = await getPrices(FEEDS, account.rounds, now);
+  const live = await getPrices(FEEDS, rounds, now);
+  const readAmount = (token: Symbol) => (token === "ETH" ? native : (tokens[ERC20S.indexOf(token)] ?? 0n));
+  return { ...valueHoldings(live, readAmount), pricedAt: now, block, live };
+});
+
+/** Live prices of all tokens. @throws AppError `upstream` */
+export async function readLivePrices(): Promise<LivePrices> {
+  return getPrices(FEEDS, await readRounds(listFeedAddresses(FEEDS), deadlines.chain), Date.now());
+}
+
+/** By token, in the feeds' unit. */
+export const toPricesOfTokens = (live: LivePrices): Prices =>
+  Object.fromEntries(SYMBOLS.map((token) => [token, live.get(WALLET_TOKENS[token].feed)?.price ?? null]));
+
+/** Amounts of all tokens, in their smallest units, at these prices. */
+export function valueHoldings(live: LivePrices, readAmount: (token: Symbol) => bigint) {
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
     const { decimals, feed } = WALLET_TOKENS[token];
-    const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
-    const { price = null, source = null } = prices.get(feed) ?? {};
+    const amount = readAmount(token);
+    const { price = null, source = null } = live.get(feed) ?? {};
     const value = price === null ? null : computeMicroUsd(amount, decimals, price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
@@ -55,8 +75,8 @@ export const getPortfolio = withUsage(async (_ctx, address: string): Promise<Hol
       valueUsd: value === null ? null : toUsd(value),
     };
   });
-  return { balances, totalValueUsd: toUsd(total), pricedAt: now, block: account.block };
-});
+  return { balances, totalValueUsd: toUsd(total) };
+}
 
 /**
  * Values for limits, in micro-USD: of the amount (absent without a live price), and of one ether (0 without one). Usage
@@ -97,6 +117,11 @@ export async function getMicroPrice(token: Symbol): Promise<bigint> {
   return BigInt(value);
 }
 
+/** A wallet's balance of a token, in its smallest unit; on paper its book's. @throws AppError `upstream` */
+export async function readHeld({ address, book }: HoldingWallet, token: Symbol): Promise<bigint> {
+  return book === undefined ? readBalance(address, token) : readSum(book.past.held, token);
+}
+
 /** An address's balance of a token, in its smallest unit. @throws AppError `upstream` */
 export async function readBalance(address: string, token: Symbol): Promise<bigint> {
   const { native, tokens } = await readAccount(
@@ -117,7 +142,7 @@ const CENT = 10_000n;
  * @throws AppError `upstream`
  */
 export async function computeSlip(
-  address: string,
+  wallet: HoldingWallet,
   request: UserRequest,
   value: string | undefined,
 ): Promise<string | null> {
@@ -125,7 +150,7 @@ export async function computeSlip(
   const { token, amount } = getOutgoing(request);
   const { decimals } = WALLET_TOKENS[token];
   const whole = BigInt(amount) * 10n ** BigInt(decimals);
-  if ((await readBalance(address, token)) < whole) return null;
+  if ((await readHeld(wallet, token)) < whole) return null;
   const orders = `amount counts the token's smallest unit, so this is ${formatUnits(BigInt(amount), decimals)} ${token}, worth less than a cent`;
   return `${orders}: ${amount} ${token} is ${whole}`;
 }
@@ -136,6 +161,7 @@ function listTokenAddresses(symbols: readonly Symbol[]) {
 
 /** In the feeds' unit. */
 type Price = { price: bigint; source: PriceSource };
+export type LivePrices = ReadonlyMap<FeedName, Price>;
 
 /**
  * Live prices from the feeds. Ether falls back to the public tickers if its feed has no answer. Never a model's price.
@@ -144,7 +170,7 @@ async function getPrices<Feed extends FeedName>(
   feeds: readonly Feed[],
   rounds: Awaited<ReturnType<typeof readRounds>>,
   now: number,
-): Promise<ReadonlyMap<FeedName, Price>> {
+): Promise<LivePrices> {
   const prices = new Map<FeedName, Price>();
   for (const [feed, price] of computeLivePrices(feeds, rounds, now))
     prices.set(feed, { price, source: "chainlink" });

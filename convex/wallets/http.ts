@@ -4,9 +4,10 @@ import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER, userId } from "../platform/http/input";
 import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { charge } from "../platform/limits/charges";
+import { defined } from "../lib/objects";
 import { toIso } from "../lib/time";
-import { txHash, buildWarning, weakId } from "./inputs";
-import { EXPLORER, isUserRequest, NO_WALLET, toPublicStatus } from "./model";
+import { txHash, buildWarning, markPaper, walletNotes } from "./inputs";
+import { EXPLORER, isUserRequest, linkOrMark, NO_WALLET, toPublicStatus } from "./model";
 import { ensureWallet } from "./custody/wallets";
 import { historyEndpoints, resultShape } from "./past/http";
 import type { Symbol } from "./tokens";
@@ -16,6 +17,11 @@ const NETWORK = "base";
 const CHAIN_FAILED = "The chain's RPC node failed or did not answer.";
 
 const network = z.string().describe("base: Base mainnet, chain id 8453");
+
+const realValueUsd = z
+  .number()
+  .optional()
+  .describe("On paper: what the address really holds, beside the book, if it is more than a dollar");
 
 /** Wallet fields of responses. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
@@ -33,7 +39,7 @@ const create: MountedEndpoint = defineEndpoint({
     output: { address: EXAMPLE_ADDRESS, existing: false },
   },
   input: z.object({ userId }),
-  returns: z.object({ ...owned, ...weakId }),
+  returns: z.object({ ...owned, ...walletNotes }),
   handler: async (ctx, { userId }, call) => {
     const { address, existing } = await ensureWallet(ctx, { userId, kind: "basic" }, call.caller);
     return { address, existing, ...buildWarning(call) };
@@ -63,18 +69,21 @@ const balance: MountedEndpoint = defineEndpoint({
     eth: z.string().describe("Exact decimal, in ETH"),
     usdc: z.string().describe("Exact decimal, in USDC"),
     network,
-    ...weakId,
+    realValueUsd,
+    ...walletNotes,
   }),
   handler: async (ctx, { userId }, call) => {
     const { readPortfolio } = await import("./past/portfolio");
     for (const kind of ["basic", "custody"] as const) {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) continue;
-      const { balances } = await readPortfolio(ctx, wallet);
+      const { balances, ...beside } = await readPortfolio(ctx, wallet);
       const find = (symbol: Symbol) => balances.find(({ token }) => token === symbol)?.balance ?? "0";
       return {
         ...{ kind, address: wallet.address, eth: find("ETH"), usdc: find("USDC") },
+        ...defined({ realValueUsd: beside.realValueUsd }),
         network: NETWORK,
+        ...markPaper(wallet.book !== undefined),
         ...buildWarning(call),
       };
     }
@@ -106,12 +115,13 @@ const connect: MountedEndpoint = defineEndpoint({
       .describe(
         "For a userId without an owner, if the operator has a bot: a link for the person whose wallet it is; it works for one owner and at least a day",
       ),
-    ...weakId,
+    ...walletNotes,
   }),
   handler: async (ctx, { userId }, call) => {
-    const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
+    const { book, ...wallet } = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
     const ownerUrl = await ctx.runMutation(internal.identity.ownerLink.createOwnerLink, { userId });
-    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...buildWarning(call) };
+    const notes = { ...markPaper(book !== undefined), ...buildWarning(call) };
+    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...notes };
   },
 });
 
@@ -174,12 +184,13 @@ const portfolio: MountedEndpoint = defineEndpoint({
     totalValueUsd: z.number().describe("USD; tokens without a price are left out"),
     pricedAt: z.iso.datetime(),
     result: resultShape.describe("What the wallet has made (/mcp/defi/history)"),
-    ...weakId,
+    realValueUsd,
+    ...walletNotes,
   }),
   handler: async (ctx, { userId }, call) => {
     const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
     const { readPortfolio } = await import("./past/portfolio");
-    const { balances, totalValueUsd, pricedAt, result } = await readPortfolio(ctx, wallet);
+    const { balances, totalValueUsd, pricedAt, result, realValueUsd } = await readPortfolio(ctx, wallet);
     return {
       address: wallet.address,
       network: NETWORK,
@@ -187,6 +198,8 @@ const portfolio: MountedEndpoint = defineEndpoint({
       totalValueUsd,
       pricedAt: toIso(pricedAt),
       result,
+      ...defined({ realValueUsd }),
+      ...markPaper(wallet.book !== undefined),
       ...buildWarning(call),
     };
   },
@@ -219,8 +232,8 @@ const transaction: MountedEndpoint = defineEndpoint({
     kind: z.enum(["send", "swap", "gas"]),
     error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
     buyAmount: z.string().optional().describe("Of a confirmed swap, in its token's smallest unit"),
-    explorerUrl: z.string(),
-    ...weakId,
+    explorerUrl: z.string().optional().describe("Absent on paper: no chain has it"),
+    ...walletNotes,
   }),
   handler: async (ctx, { userId, txHash: asked }, call) => {
     await charge(ctx, "lookUp", call.caller);
@@ -236,7 +249,7 @@ const transaction: MountedEndpoint = defineEndpoint({
       kind: row.request.kind,
       ...(error === undefined ? {} : { error }),
       ...(bought === undefined ? {} : { buyAmount: bought }),
-      explorerUrl: EXPLORER + txHash,
+      ...linkOrMark(row, txHash),
       ...buildWarning(call),
     };
   },

@@ -80,15 +80,18 @@ export const slippageBps = wholeNumberWithDefault(100, 0, 1_000).describe(
 );
 
 const YES_OR_NO = String.raw`^\s*(?:[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$`;
+const readYesOrNo = (value: unknown): unknown => {
+  const word = typeof value === "string" ? value.trim().toLowerCase() : value;
+  return word === "true" || word === "false" ? word === "true" : value;
+};
+const accepts = () => ({ anyOf: [{ type: "boolean" }, { type: "string", pattern: YES_OR_NO }] });
 /** A boolean, also as text. Empty text does not count as absent: the client may have meant true. */
 const yesOrNo = z
-  .preprocess((value) => {
-    const word = typeof value === "string" ? value.trim().toLowerCase() : value;
-    return word === "true" || word === "false" ? word === "true" : value;
-  }, z.boolean("must be true or false").default(false))
-  .meta({
-    accepts: () => ({ anyOf: [{ type: "boolean" }, { type: "string", pattern: YES_OR_NO }] }),
-  });
+  .preprocess(readYesOrNo, z.boolean("must be true or false").default(false))
+  .meta({ accepts });
+export const optionalYesOrNo = z
+  .preprocess(readYesOrNo, z.boolean("must be true or false").optional())
+  .meta({ accepts });
 
 export const acceptUnpriced = yesOrNo.describe(
   "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
@@ -119,8 +122,9 @@ export function asksAsTool({ headers }: Pick<Call, "headers">): boolean {
   return headers.get("tool-call") === "true";
 }
 
-/** A field of every answer about a wallet with a short, ownerless `userId`. */
-export const weakId = {
+/** Fields of answers about a wallet: of an account on paper, and of a short, ownerless `userId`. */
+export const walletNotes = {
+  paper: z.literal(true).optional().describe("There only on paper, where nothing real moves"),
   warning: z
     .string()
     .optional()
@@ -128,6 +132,11 @@ export const weakId = {
       "A warning: the userId is short and has no owner, or the amount looks as if meant in whole tokens",
     ),
 };
+
+/** The mark of an answer on paper. */
+export function markPaper(isOnPaper: boolean): { paper?: true } {
+  return isOnPaper ? { paper: true } : {};
+}
 
 const WARNING =
   "This userId is short, so somebody may guess it, and whoever knows it controls the wallet: own it by the ownerUrl that /mcp/defi/connect answers, or use a long random one.";

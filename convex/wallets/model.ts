@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Address, Hex } from "viem";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { findLinkedUser, getRules } from "../identity/model";
+import { findLinkedUser, getRules, readMode } from "../identity/model";
 import { isOn } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { FROZEN, PAUSED } from "../lib/refusals";
@@ -32,6 +32,23 @@ export async function findWallet(
   kind: WalletKind,
 ): Promise<Doc<"wallets"> | null> {
   return queryByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
+}
+
+export const NO_GAS = "On paper the network fees are paid from the book: USDC buys ETH by a swap there";
+
+/**
+ * Requires that an account's mode has this order.
+ * @throws AppError `invalid_request` on paper for another wallet than the one with the book, and for gas.
+ */
+export async function requireMode(
+  ctx: QueryCtx,
+  { userId, kind }: Doc<"wallets">,
+  request: UserRequest,
+): Promise<void> {
+  if ((await readMode(ctx, userId)) !== true) return;
+  if (kind !== "custody")
+    throw new AppError("invalid_request", "On paper there is one book, the custody wallet's: leave from out");
+  if (request.kind === "gas") throw new AppError("invalid_request", NO_GAS);
 }
 
 /** The user of an address: the service's wallets first, then linked addresses; `null` if there is none. */
@@ -80,6 +97,14 @@ function isHex(text: string): text is Hex {
 }
 
 export const EXPLORER = "https://basescan.org/tx/";
+
+/** Of an order with a hash: where its transaction is shown, or its mark on paper, where there is none. */
+export function linkOrMark(
+  { paper }: Pick<Doc<"orders">, "paper">,
+  txHash: string,
+): { explorerUrl: string } | { paper: true } {
+  return paper === true ? { paper } : { explorerUrl: EXPLORER + txHash };
+}
 
 /** The public status of an order with a signed transaction. */
 export function toPublicStatus({
@@ -159,9 +184,16 @@ export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: s
   return (await open.first()) !== null;
 }
 
+/** An order that the chain carries out: only these are signed. */
+export type LiveOrder = Doc<"orders"> & { paper?: undefined };
+
+export function isLive(order: Doc<"orders">): order is LiveOrder {
+  return order.paper === undefined;
+}
+
 /** The last check before a key opens, and before signed bytes are stored: no order on paper gets that far. */
-export function requireLive({ paper }: Pick<Doc<"orders">, "paper">): void {
-  if (paper === true) throw new AppError("internal", "An order on paper is never signed");
+export function requireLive(order: Doc<"orders">): asserts order is LiveOrder {
+  if (!isLive(order)) throw new AppError("internal", "An order on paper is never signed");
 }
 
 /** Lifetime of an unsigned order: its caller left long ago. */
@@ -176,8 +208,8 @@ export function getPauseError(): AppError | null {
 }
 
 /**
- * The reason not to sign an order any more; `null` if it may be signed. Checked before a key opens, and again before
- * bytes are stored.
+ * The reason not to carry out an order any more; `null` if it may be. Checked before a key opens, and again before bytes are
+ * stored or a book is moved.
  * @param now Epoch ms.
  */
 export async function findSigningRefusal(

@@ -206,8 +206,10 @@ const orderFields = {
   /** Time of the first read of a nonce conflict. */
   usedSince: v.optional(v.number()),
   terms: v.optional(vSwapTerms),
-  /** The bought amount of a mined swap, from its receipt. Digits. */
+  /** The bought amount of a mined swap, from its receipt; on paper, what the book got. Digits. */
   bought: v.optional(v.string()),
+  /** On paper: the network fee that the book has paid, in wei. */
+  paperFee: v.optional(v.string()),
   /** The reason of failure or of a deficient result, and the error code for the caller. */
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
@@ -271,6 +273,29 @@ export type Past = Infer<typeof vPast>;
 /** An order as queries return it. */
 export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
+/** Digits in the smallest unit by token; a missing one is zero. */
+export const vBalances = v.record(v.string(), v.string());
+export type Balances = Infer<typeof vBalances>;
+
+/** What a wallet holds on paper, as a past of its own: it begins with the start, and paper orders are its moves. */
+export const vBook = v.object({
+  /** By it its moves are found, as a wallet's by its own. */
+  id: v.string(),
+  since: v.number(),
+  past: vPast,
+  /** The idempotency key of the request that began it. */
+  key: v.optional(v.string()),
+});
+export type Book = Infer<typeof vBook>;
+
+/** A user's wallet as actions take it. `book`: what it holds on paper, there only while its account is on paper. */
+export const vPayer = v.object({
+  walletId: v.string(),
+  address: v.string(),
+  book: v.optional(vBook.pick("id", "past")),
+});
+export type Payer = Infer<typeof vPayer>;
+
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
@@ -285,6 +310,8 @@ export const walletTables = {
     address: v.string(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
+    /** Of a custody wallet on paper, once something was done there: until then it is the deployment's start. */
+    book: v.optional(vBook),
     /** Of the relayer: since when it has too little ether to give (epoch ms). */
     lowSince: v.optional(v.number()),
     /** Its moves until now; absent before the first one. */
@@ -309,7 +336,7 @@ export const walletTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 
-  /** Everything that has changed the balances of users' wallets. Written by `wallets/past/looks`. Kept. */
+  /** Everything that has changed the balances of users' wallets. Written by `wallets/past`. Kept. */
   moves: defineTable(vMove)
     .index("by_walletId_and_n", ["walletId", "n"])
     .index("by_walletId_and_orderId", ["walletId", "orderId"])

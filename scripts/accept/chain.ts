@@ -44,6 +44,7 @@ export function createChain(world: World) {
     tokenOf: (token: Address, of: Address) =>
       chain.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [of] }),
     etherOf: (of: Address) => chain.getBalance({ address: of }),
+    nonceOf: (of: Address) => chain.getTransactionCount({ address: of }),
     isMined: async (hash: string) => (await world.rpc("eth_getTransactionReceipt", [hash])) !== null,
     /** A new account with money. */
     someone: async (usdc: bigint, ether = ETHER / 100n) => {

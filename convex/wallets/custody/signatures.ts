@@ -6,7 +6,6 @@ import {
   signTypedData as signTypedDataWith,
 } from "viem/accounts";
 import { internal } from "../../_generated/api";
-import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/money/base";
 import { getOptional, getRequired } from "../../lib/env";
@@ -15,7 +14,7 @@ import { openSeal, requireSeal, seal } from "../../lib/seals";
 import type { Fees, Transaction } from "../../providers/chain/preparation";
 import type { TypedData } from "../../providers/chain/usdc";
 import { getKeySeal } from "./tables";
-import { parseServiceWalletId, type ServiceRole } from "../model";
+import { parseServiceWalletId, type LiveOrder, type ServiceRole } from "../model";
 
 /**
  * The custody provider: takes an order's id, returns a signature. This is the only file that unseals a key, for the
@@ -51,7 +50,7 @@ export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transacti
 type Signed = { nonce: number; raw: Hex; hash: Hex };
 
 /** The order to sign for, and whether the transaction moves nothing. No key opens without an order. */
-type Under = { order: Doc<"orders">; isEmpty: boolean };
+type Under = { order: LiveOrder; isEmpty: boolean };
 
 /** Signs a transaction of an account. Only for `wallets/orders/signer`, which checks it against the order. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {

@@ -5,22 +5,22 @@ import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "
 import { AppError } from "../../lib/errors";
 import { vCaller, type Caller } from "../../platform/limits/callers";
 import { charge } from "../../platform/limits/charges";
-import { findSigningRefusal, findWallet, requireLive, type WalletKind } from "../model";
-import { vWalletKind } from "../tables";
+import { findSigningRefusal, findWallet, requireLive, requireWallet, type WalletKind } from "../model";
+import { toPayer } from "../book";
+import { vPayer, vWalletKind } from "../tables";
 
 /** Users' wallets and their sealed keys, which `custody/signatures` alone opens. */
 
-const vWallet = v.object({ walletId: v.string(), address: v.string() });
 /** `existing`: whether the wallet was there before. */
-const vOwnWallet = v.object({ ...vWallet.fields, existing: v.boolean() });
+const vOwnWallet = v.object({ ...vPayer.fields, existing: v.boolean() });
 
 /** A user's wallet of a kind, or `null`. */
 export const findWalletRow = internalQuery({
   args: { userId: v.string(), kind: vWalletKind },
-  returns: v.union(vWallet, v.null()),
+  returns: v.union(vPayer, v.null()),
   handler: async (ctx, { userId, kind }) => {
     const wallet = await findWallet(ctx, userId, kind);
-    return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
+    return wallet === null ? null : toPayer(ctx, wallet);
   },
 });
 
@@ -42,11 +42,11 @@ export const storeNewWallet = internalMutation({
   returns: vOwnWallet,
   handler: async (ctx, { userId, kind, walletId, address, sealedKey, caller }) => {
     const present = await findWallet(ctx, userId, kind);
-    if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
+    if (present !== null) return { ...(await toPayer(ctx, present)), existing: true };
     if (caller !== undefined) await charge(ctx, "wallet", caller);
     await ctx.db.insert("wallets", { walletId, userId, kind, address });
     await ctx.db.insert("walletKeys", { walletId, userId, sealedKey });
-    return { walletId, address, existing: false };
+    return { ...(await toPayer(ctx, await requireWallet(ctx, walletId))), existing: false };
   },
 });
 

@@ -2,14 +2,13 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { BPS, formatUnits, toMicroUsd } from "../../lib/money/amounts";
 import { withUsage } from "../../platform/outside/calls";
-import { readMarket } from "../../providers/chain/preparation";
-import { getMicroPrice, readBalance } from "../holdings";
-import { getOutgoing } from "../model";
+import { getMicroPrice, readHeld, type HoldingWallet } from "../holdings";
+import { getOutgoing, NO_GAS } from "../model";
 import { parseSize, toUnits, type Size } from "../sizes";
 import type { UserRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import { resolveGas } from "./gasTerms";
-import { computeGasLimit, L1_FEE_MARGIN, USUAL_SEND_GAS, USUAL_SWAP_GAS } from "./calls";
+import { estimateFees, USUAL_SEND_GAS, USUAL_SWAP_GAS } from "./calls";
 
 /** The exact amount of an order whose size is said in words, resolved once. For actions. */
 
@@ -20,20 +19,18 @@ const FEES_LEFT = 2n;
 
 /**
  * The request with its exact amount: by its size, or else as it is.
- * @param address The paying wallet's.
  * @throws AppError `invalid_request` for a size that comes to nothing, `upstream` without the live price that it needs.
  */
 export const resolveAmount = withUsage(
-  async (ctx: ActionCtx, address: string, request: UserRequest): Promise<UserRequest> => {
-    if (request.kind === "gas") return resolveGas(ctx, address, request);
+  async (ctx: ActionCtx, wallet: HoldingWallet, request: UserRequest): Promise<UserRequest> => {
+    if (request.kind === "gas" && wallet.book !== undefined) throw new AppError("invalid_request", NO_GAS);
+    if (request.kind === "gas") return resolveGas(ctx, wallet.address, request);
     if (request.size === undefined) return request;
     const { token } = getOutgoing(request);
     const size = parseSize(request.size, token);
     if (typeof size === "string") throw new AppError("invalid_request", `size ${size}`);
     const amount =
-      size.kind === "share"
-        ? await computeShare(address, size.bps, request)
-        : await computeWorth(size, token);
+      size.kind === "share" ? await computeShare(wallet, size.bps, request) : await computeWorth(size, token);
     if (amount > 0n) return { ...request, amount: amount.toString() };
     throw new AppError("invalid_request", `size is less than the smallest unit of ${token}: say more`);
   },
@@ -41,23 +38,23 @@ export const resolveAmount = withUsage(
 
 type Sized = Exclude<UserRequest, { kind: "gas" }>;
 
-async function computeShare(address: string, bps: number, request: Sized): Promise<bigint> {
+async function computeShare(wallet: HoldingWallet, bps: number, request: Sized): Promise<bigint> {
   const { token } = getOutgoing(request);
-  const held = await readBalance(address, token);
+  const held = await readHeld(wallet, token);
   const share = (held * BigInt(bps)) / BPS;
   const kept = token === "ETH" ? FEES_LEFT * (await computeUsualFee(request)) : 0n;
   const amount = share < held - kept ? share : held - kept;
   if (amount > 0n) return amount;
-  const holds = `The wallet ${address} holds ${formatUnits(held, WALLET_TOKENS[token].decimals)} ${token} on Base`;
+  const where = wallet.book === undefined ? `on Base, at ${wallet.address}` : "on paper";
+  const holds = `The wallet holds ${formatUnits(held, WALLET_TOKENS[token].decimals)} ${token} ${where}`;
   const fees = held > 0n && kept > 0n ? `, and the network fees need ${formatUnits(kept, 18)}` : "";
   throw new AppError("invalid_request", `${holds}${fees}: there is nothing to move`);
 }
 
 /** The highest fee of a usual order of this kind at the present fees, in wei. */
 async function computeUsualFee({ kind }: Sized): Promise<bigint> {
-  const { current, l1Fee } = await readMarket(`0x${"ff".repeat(CALL_BYTES[kind])}`);
   const gas = kind === "send" ? USUAL_SEND_GAS : USUAL_SWAP_GAS;
-  return computeGasLimit(gas) * current.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+  return (await estimateFees({ data: `0x${"ff".repeat(CALL_BYTES[kind])}`, gas })).mostFee;
 }
 
 /** The amount of `token` that is worth a sum of USD or of another token by the live prices, rounded down. */

@@ -3,8 +3,8 @@ import { AppError, isErrorCode, STATUS } from "../../lib/errors";
 import { formatUnits, roundUnits, toUsd } from "../../lib/money/amounts";
 import { formatUsd } from "../../lib/text/numbers";
 import { REPLAYED } from "../../platform/http/input";
-import { weakId } from "../inputs";
-import { EXPLORER, formatFee, formatTokenAmount, NOT_SENT, roundUp, toPublicStatus } from "../model";
+import { markPaper, walletNotes } from "../inputs";
+import { formatFee, formatTokenAmount, linkOrMark, NOT_SENT, roundUp, toPublicStatus } from "../model";
 import type { UserRequest } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
 import { getCallersKey, type Order } from "./model";
@@ -56,7 +56,7 @@ export const orderFields = {
     })
     .optional()
     .describe("Only in a dry run"),
-  ...weakId,
+  ...walletNotes,
 };
 
 /** The answer to an order that failed before a signature: it says so, and frees the idempotency key. */
@@ -84,7 +84,8 @@ export function describeOrder(row: Order, isRepeat: boolean) {
   if (txHash === undefined && row.state === "signed") return { success: true, status: "submitted" as const };
   if (txHash === undefined && row.state !== "failed") {
     const waits = { approvalId: row._id, idempotencyKey: getCallersKey(row) };
-    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...waits };
+    const asked = { ...waits, ...markPaper(row.paper === true) };
+    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...asked };
   }
   if (txHash === undefined) {
     const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
@@ -97,7 +98,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
     success: error === undefined,
     txHash,
     status: toPublicStatus(row),
-    explorerUrl: EXPLORER + txHash,
+    ...linkOrMark(row, txHash),
     ...(isRepeat ? { repeated: true as const } : {}),
     ...(error === undefined ? {} : { error }),
     ...terms,
@@ -128,6 +129,7 @@ export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal,
     status: "rehearsed" as const,
     rehearsal,
     ...quote?.terms,
+    ...markPaper(rehearsed.paper === true),
   };
 }
 

@@ -1,4 +1,4 @@
-import { encodeFunctionData, erc20Abi, isAddressEqual, type Address } from "viem";
+import { encodeFunctionData, erc20Abi, isAddressEqual, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
@@ -8,12 +8,13 @@ import { NotKnownYet } from "../../providers/chain/notKnownYet";
 import {
   computeGasPrice,
   prepareTransaction,
+  readMarket,
   type Preparation,
   type Transaction,
 } from "../../providers/chain/preparation";
 import { readBalance } from "../holdings";
 import { requireHex, formatFee, formatTokenAmount, GAS_WAY, requireStoredAddress, roundUp } from "../model";
-import type { OrderRequest, ServiceRequest } from "../tables";
+import type { OrderRequest, Payer, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import { findGasOffer } from "./gasTerms";
 import type { Order } from "./model";
@@ -21,7 +22,7 @@ import type { Order } from "./model";
 /** The calls that carry out orders, and the check that their wallets can pay for them. For actions. */
 
 /** The paying wallet of an order or a rehearsal; `etherPrice`: the price of one ether in micro-USD. */
-export type PayingWallet = Pick<Order, "userId" | "walletId" | "address" | "etherPrice">;
+export type PayingWallet = Payer & Pick<Order, "userId" | "etherPrice">;
 
 /** A call that the wallet can pay for. */
 export type Next = {
@@ -60,6 +61,16 @@ export function computeGasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
+/** What the network prices: the bytes of a call, and the gas that it takes. */
+export type PricedCall = { data: Hex; gas: bigint };
+
+/** The network fees of a call that takes this gas, in wei: at current prices, and their ceiling. @throws AppError `upstream` */
+export async function estimateFees({ data, gas }: PricedCall) {
+  const { current, l1Fee } = await readMarket(data);
+  const mostFee = computeGasLimit(gas) * current.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+  return { usualFee: gas * computeGasPrice(current) + l1Fee, mostFee };
+}
+
 /** The call of a send. */
 export function buildTransfer({ token, toAddress, amount }: Send): Transaction {
   const to = requireStoredAddress(toAddress);
@@ -67,6 +78,12 @@ export function buildTransfer({ token, toAddress, amount }: Send): Transaction {
   if (address === null) return { to, data: "0x", value: BigInt(amount) };
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, BigInt(amount)] });
   return { to: address, data, value: 0n };
+}
+
+/** The call of a send with the gas that it usually takes, in the form of a swap's quote. */
+export function buildUsualSend(send: Send) {
+  const gas = send.token === "ETH" ? GAS_OF_NOTHING : USUAL_SEND_GAS;
+  return { call: { data: buildTransfer(send).data, gas }, usualCostBps: null };
 }
 
 /** A transaction that moves nothing (to the sender itself), for cancelling a nonce. */

@@ -30,6 +30,10 @@ const OWN_WORDS = new Map([
   [FROZEN, "You froze your account"],
 ]);
 
+/** How the cards of an account on paper begin. */
+export const ON_PAPER = "📝 Paper · ";
+const mark = ({ paper }: Pick<Order, "paper">) => (paper === true ? ON_PAPER : "");
+
 /** Significant digits of an amount that is bought, and of a fee. */
 const DIGITS = 4;
 
@@ -73,10 +77,13 @@ export function buildQuestionCard(
     buttons.push([buildAddButton(request.toAddress)]);
   return {
     paragraphs: [
-      [{ bold: "🔐 Your approval is asked for" }, `\n${describeTerms(row, found)} · ${fee} · ${uses}`],
+      [
+        { bold: `${mark(row)}🔐 Your approval is asked for` },
+        `\n${describeTerms(row, found)} · ${fee} · ${uses}`,
+      ],
       [
         [
-          `From your wallet ${row.address}`,
+          row.paper === true ? "From your book: nothing real moves" : `From your wallet ${row.address}`,
           ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),
           ...(recipient === null ? [] : [describeRecipient(recipient, lookAlike)]),
           ceiling,
@@ -159,10 +166,11 @@ export function describeOrder(request: Order["request"], bought?: string): strin
 export function buildDecidedCard(row: Order): Card {
   const { _id, state, txHash, error = "", request } = row;
   const line = `\n${describeOrder(request)}`;
-  if (state !== "failed" || txHash !== undefined) return { paragraphs: [[{ bold: "✅ Approved" }, line]] };
+  if (state !== "failed" || txHash !== undefined)
+    return { paragraphs: [[{ bold: `${mark(row)}✅ Approved` }, line]] };
   const own = [...OWN_WORDS].find(([reason]) => error.startsWith(reason))?.[1];
   const paragraphs = [
-    [{ bold: "✖ Nothing was moved" }, line],
+    [{ bold: `${mark(row)}✖ Nothing was moved` }, line],
     ...(error === "" ? [] : [[`${own ?? error.replace(GAS_WAY, "")}.`]]),
   ];
   const again = [[{ text: "Ask again", command: `again ${_id}` }]];
@@ -193,14 +201,14 @@ async function buildNextButtons(ctx: QueryCtx, { request, state }: Order): Promi
 
 /** The card of an order's outcome. @param key The name of the ordering API key. */
 function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
-  const { request, bought, txHash, address, question, error, etherPrice, tries } = row;
-  const paid = tries.reduce((sum, one) => sum + BigInt(one.paid ?? 0), 0n);
+  const { request, bought, txHash, address, question, error, etherPrice, tries, paper, paperFee } = row;
+  const paid = tries.reduce((sum, one) => sum + BigInt(one.paid ?? 0), BigInt(paperFee ?? 0));
   const lines = [
     describeOrder(request, bought),
     ...(paid === 0n
       ? []
       : [`Network fee paid: ${describeFee(paid, etherPrice)} (${roundUnits(paid, 18, DIGITS)} ETH)`]),
-    `From ${address}`,
+    paper === true ? "In your book: nothing real has moved." : `From ${address}`,
     ...(error === undefined ? [] : [error.replace(GAS_WAY, "")]),
     ...(question === undefined
       ? [`Ordered ${describeOrigin(row, key)}. If that was not you, freeze your account.`]
@@ -208,8 +216,11 @@ function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
   ];
   const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
   return [
-    [{ bold: error === undefined ? "✅ Done" : "⚠️ Not done" }, ...lines.map((line) => `\n${line}`)],
-    ...(txHash === undefined ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
+    [
+      { bold: `${mark(row)}${error === undefined ? "✅ Done" : "⚠️ Not done"}` },
+      ...lines.map((line) => `\n${line}`),
+    ],
+    ...(txHash === undefined || paper === true ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
   ];
 }
 

@@ -2,6 +2,7 @@ import type { FunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
+import { defined } from "../../lib/objects";
 import { emitToOwner } from "../../messenger/webhooks/events";
 import { isUserRequest } from "../model";
 import type { SignedTry } from "../tables";
@@ -30,12 +31,12 @@ export async function finalizeOrder(
   further: Changes,
 ): Promise<void> {
   const { state, error, errorCode, bought } = outcome;
-  const { _id: orderId, userId, request, question, by, mentionId, onSettled } = row;
+  const { _id: orderId, userId, request, question, by, mentionId, onSettled, paper } = row;
   await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
   if (!isUserRequest(request)) return;
   const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
   const event = { status: state, error: error ?? null, success: error === undefined };
-  const transaction = { transactionId: orderId, ...request, txHash, ...event, bought };
+  const transaction = { transactionId: orderId, ...request, txHash, ...event, bought, ...defined({ paper }) };
   await emitToOwner(ctx, userId, "transaction.ended", transaction);
   if (mentionId !== undefined && onSettled !== undefined) {
     const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;

@@ -14,10 +14,11 @@ import {
   type Mined,
   type TransactionStatus,
 } from "../../providers/chain/transactions";
-import { requireHex, requireStoredAddress } from "../model";
+import { isLive, requireHex, requireStoredAddress } from "../model";
 import { WALLET_TOKENS } from "../tokens";
 import { checkExchange } from "./gas";
 import { isEnded, type Order } from "./model";
+import { fillOrder } from "./paper";
 import { isWithdrawalDue, signFurther, signNext } from "./signer";
 import type { OrderStep } from "./steps";
 import { isWrapping } from "./swaps";
@@ -81,7 +82,7 @@ function getWaitMs(row: Order): number {
 }
 
 /**
- * Signs an order if it is its turn.
+ * Signs an order if it is its turn, or carries it out in the book of an account on paper.
  * @param deadline Until then, a `NotKnownYet` failure is retried.
  * @returns The order afterwards.
  */
@@ -96,7 +97,8 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     return row;
   }
   try {
-    await signNext(ctx, signingTurn, deadline);
+    if (isLive(row)) await signNext(ctx, { ...signingTurn, row }, deadline);
+    else await fillOrder(ctx, row);
   } catch (thrown) {
     const present = await readTurn();
     // Another order was signed meanwhile: this attempt failed on funds that the wallet no longer has.
@@ -135,7 +137,7 @@ async function checkQuietly(ctx: ActionCtx, row: Order): Promise<Order> {
 export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   const { nonce, tries } = row;
   if (row.exchange !== undefined) return checkExchange(ctx, row, progress);
-  if (row.state !== "signed" && !isEnded(row)) return row;
+  if (!isLive(row) || (row.state !== "signed" && !isEnded(row))) return row;
   const currentTries = tries.filter((one) => one.nonce === nonce);
   const last = currentTries.at(-1);
   if (nonce === undefined || last === undefined) return row;

@@ -13,7 +13,7 @@ import {
   readAuthorization,
   type TypedData,
 } from "../../providers/chain/usdc";
-import { requireStoredAddress } from "../model";
+import { requireStoredAddress, type LiveOrder } from "../model";
 import type { GasRequest } from "../tables";
 import { MULTICALL3 } from "../tokens";
 import { requireExchangeable, requireRelayer } from "./gasTerms";
@@ -49,7 +49,7 @@ function deriveNonce({ _id }: Pick<Order, "_id">): Hex {
  */
 export async function authorizeExchange(
   ctx: ActionCtx,
-  row: Order,
+  row: LiveOrder,
   request: GasRequest,
   sign: (data: TypedData) => Promise<Hex>,
 ): Promise<void> {

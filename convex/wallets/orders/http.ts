@@ -119,7 +119,7 @@ const slipFailure = (slip: string) => new AppError("invalid_request", `${slip}. 
 async function open(
   ctx: ActionCtx,
   placed: Placed,
-  { walletId, address, isAsked }: PayingWalletChoice,
+  { isAsked, earlier: _, ...wallet }: PayingWalletChoice,
   isTool: boolean,
 ) {
   const { userId, call } = placed;
@@ -128,13 +128,18 @@ async function open(
     import("./amounts"),
     import("../holdings"),
   ]);
-  const request = await resolveAmount(ctx, address, placed.request);
+  const request = await resolveAmount(ctx, wallet, placed.request);
   const values = isAsked
-    ? await estimateForApproval(ctx, { userId, walletId, address }, request)
+    ? await estimateForApproval(ctx, { userId, ...wallet }, request)
     : await estimateValues(getOutgoing(request));
-  const slip = await computeSlip(address, request, values.value);
+  const slip = await computeSlip(wallet, request, values.value);
   if (slip !== null && isTool) throw slipFailure(slip);
-  const paid = { ...buildOrder({ ...placed, request }), isTool, walletId, address: call.caller.address };
+  const paid = {
+    ...buildOrder({ ...placed, request }),
+    isTool,
+    walletId: wallet.walletId,
+    address: call.caller.address,
+  };
   const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });
   return { ...opened, slip };
 }

@@ -9,6 +9,7 @@ import { NEVER } from "../../lib/time";
 import {
   requireWallet,
   getPauseError,
+  requireMode,
   PREPARED_FOR_MS,
   toServiceWalletId,
   findWalletById,
@@ -123,7 +124,8 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   const { userId, walletId, request, by, key, value, etherPrice, found, mentioned } = order;
   const paused = getPauseError();
   if (paused !== null) throw paused;
-  const { address } = await requireWallet(ctx, walletId);
+  const wallet = await requireWallet(ctx, walletId);
+  await requireMode(ctx, wallet, request);
   const { version: rules, paper } = await requireUnfrozenRules(ctx, userId);
   const idempotencyKey = toScopedKey(order);
   const source: "x" | "telegram" | "web" = by === "post" ? "x" : by === "chat" ? "telegram" : "web";
@@ -131,7 +133,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
     ...BLANK,
     walletId,
     userId,
-    address,
+    address: wallet.address,
     request,
     by,
     rules,
@@ -217,12 +219,19 @@ const MOST_PREPARED = 100;
 
 /**
  * The order that has to move on before this one is signed: the oldest signed order of an account at its ceiling (one
- * for a user's wallet), or an order with a mined approval that is not used yet. `null` if there is none.
+ * for a user's wallet), or an order with a mined approval that is not used yet. `null` if there is none; an order on paper
+ * waits for nothing.
  */
 export async function findBlockingOrder(
   ctx: QueryCtx,
-  { _id, walletId, userId }: Pick<Order, "walletId" | "userId"> & Partial<Pick<Order, "_id">>,
+  {
+    _id,
+    walletId,
+    userId,
+    paper,
+  }: Pick<Order, "walletId" | "userId"> & Partial<Pick<Order, "_id" | "paper">>,
 ): Promise<Order | null> {
+  if (paper === true) return null;
   const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
   const signed = await listSignedOrders(ctx, walletId, most);
   if (signed.length === most) return signed[0] ?? null;

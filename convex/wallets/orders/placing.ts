@@ -6,13 +6,16 @@ import { getRules, readMode } from "../../identity/model";
 import { AppError, getErrorData, vErrorCode } from "../../lib/errors";
 import { FROZEN } from "../../lib/refusals";
 import { toUsd } from "../../lib/money/amounts";
+import { defined } from "../../lib/objects";
 import { queryByBoth } from "../../platform/records";
 import { MINUTE } from "../../lib/time";
 import { findApprovingLink } from "../../messenger/model";
-import { NO_WALLET, getPauseError, findWallet, type WalletKind } from "../model";
+import { toPayer } from "../book";
+import { NO_WALLET, getPauseError, findWallet, requireMode } from "../model";
 import {
   vEstimate,
   vOrderRow,
+  vPayer,
   vPlacing,
   vUserRequest,
   vWalletKind,
@@ -93,12 +96,6 @@ async function findRepeatedOrder(
   return null;
 }
 
-async function requirePayingWallet(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets">> {
-  const wallet = await findWallet(ctx, userId, kind);
-  if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  return wallet;
-}
-
 /**
  * The linked account that has to approve an order; `null` if the caller needs no approval.
  * @throws AppError `forbidden` if the order is not allowed and no chat can approve it.
@@ -124,8 +121,7 @@ async function findRequiredApprover(
 export const getPayingWallet = internalQuery({
   args: { ...vAsked, ...vTool, idempotencyKey: v.optional(v.string()), kind: vWalletKind, now: v.number() },
   returns: v.object({
-    walletId: v.string(),
-    address: v.string(),
+    ...vPayer.fields,
     isAsked: v.boolean(),
     earlier: v.union(vPlaced, v.null()),
   }),
@@ -133,14 +129,14 @@ export const getPayingWallet = internalQuery({
     const { userId, request } = given;
     const decision = await authorize(ctx, userId, toAction(request), now, keyHash);
     const isAsked = (await findRequiredApprover(ctx, decision, userId, now)) !== null;
-    const { walletId, address } = await requirePayingWallet(ctx, userId, kind);
-    const earlier = await findRepeatedOrder(
-      ctx,
-      { ...given, ...getCredential(decision), walletId },
-      isTool,
-      now,
-    );
-    return { walletId, address, isAsked, earlier: earlier === null ? null : toPlacedOrder(earlier, true) };
+    const wallet = await findWallet(ctx, userId, kind);
+    if (wallet === null) throw new AppError("not_found", NO_WALLET);
+    const payer = await toPayer(ctx, wallet);
+    const order = { ...given, ...getCredential(decision), walletId: payer.walletId };
+    const earlier = await findRepeatedOrder(ctx, order, isTool, now);
+    if (earlier !== null) return { ...payer, isAsked, earlier: toPlacedOrder(earlier, true) };
+    await requireMode(ctx, wallet, request);
+    return { ...payer, isAsked, earlier: null };
   },
 });
 
@@ -172,7 +168,8 @@ export const placeOrder = internalMutation({
 
 const vForecast = v.object({
   /** `null` before the wallet's creation, which is the refusal as well. */
-  wallet: v.union(v.object({ walletId: v.string(), address: v.string() }), v.null()),
+  wallet: v.union(vPayer, v.null()),
+  paper: v.optional(v.literal(true)),
   /** The refusal that the order would get; `null` if there is none. */
   refusal: v.union(
     v.object({ code: vErrorCode, message: v.string(), retryAfterMs: v.optional(v.number()) }),
@@ -207,13 +204,16 @@ export const forecastOrder = internalQuery({
     const isBarred = needsApproval !== null && "code" in needsApproval;
     const word = decision.kind === "allowed" ? getCredential(decision) : { by: "tap" as const };
     const { refusal, narrowest } = await checkLimits(ctx, { ...given, ...word }, now);
-    const { isFrozen } = await getRules(ctx, userId, now);
+    const { isFrozen, paper } = await getRules(ctx, userId, now);
     const stopped = isFrozen ? new AppError("paused", FROZEN) : getPauseError();
-    const missing = row === null ? new AppError("not_found", NO_WALLET) : null;
+    const missing =
+      row === null
+        ? new AppError("not_found", NO_WALLET)
+        : await requireMode(ctx, row, request).then(() => null, getErrorData);
     const why = getErrorData(stopped) ?? (isBarred ? needsApproval : getErrorData(missing ?? refusal));
     const isAsked = needsApproval !== null && !isBarred;
-    const wallet = row && { walletId: row.walletId, address: row.address };
-    return { wallet, refusal: why, isAsked, leftUsd: toUsd(narrowest.left) };
+    const wallet = row && (await toPayer(ctx, row));
+    return { wallet, refusal: why, isAsked, leftUsd: toUsd(narrowest.left), ...defined({ paper }) };
   },
 });
 

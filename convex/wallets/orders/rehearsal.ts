@@ -6,15 +6,15 @@ import { MOST_FEE } from "../../lib/money/base";
 import { defined } from "../../lib/objects";
 import type { Caller } from "../../platform/limits/callers";
 import { withUsage } from "../../platform/outside/calls";
-import { computeGasPrice, readMarket } from "../../providers/chain/preparation";
 import { requireKey } from "../custody/signatures";
 import { computeSlip, estimateValues } from "../holdings";
 import { getOutgoing, requireStoredAddress, type WalletKind } from "../model";
 import type { Estimate, UserRequest } from "../tables";
-import { computeGasLimit, L1_FEE_MARGIN, buildTransfer, USUAL_SEND_GAS, type PayingWallet } from "./calls";
+import { buildUsualSend, estimateFees, type PayingWallet } from "./calls";
 import type { Order } from "./model";
 import type { Forecast } from "./placing";
 import { resolveAmount } from "./amounts";
+import { rehearseOnPaper } from "./paper";
 import { listCalls } from "./signer";
 import { quoteSwap, type Offer } from "./swaps";
 
@@ -23,7 +23,7 @@ import { quoteSwap, type Offer } from "./swaps";
 /** An order's costs. Fees in wei: at the current price, and the maximum of all its transactions together. */
 type Quote = { usualFee: bigint; feesInAll: bigint; usualCostBps: number | null; terms?: Order["terms"] };
 
-export type Rehearsal = Pick<Forecast, "refusal" | "isAsked" | "leftUsd"> & {
+export type Rehearsal = Pick<Forecast, "refusal" | "isAsked" | "leftUsd" | "paper"> & {
   /** With its exact amount. */
   request: UserRequest;
   /**
@@ -56,12 +56,12 @@ export const rehearse = withUsage(
       });
     // A part of a balance is only read for callers that may see it.
     const sized = order.request.size === undefined ? null : await forecastFor(order.request, {});
-    const request = await resolveAmount(ctx, sized?.wallet?.address ?? NO_TAKER, order.request);
+    const request = await resolveAmount(ctx, sized?.wallet ?? { address: NO_TAKER }, order.request);
     const { etherPrice, ...value } = await estimateValues(getOutgoing(request));
     const forecast = await forecastFor(request, value);
     const { wallet, ...limits } = forecast;
     const taker = wallet?.address ?? NO_TAKER;
-    const slip = await computeSlip(taker, request, value.value);
+    const slip = await computeSlip(wallet ?? { address: NO_TAKER }, request, value.value);
     const facts = { ...limits, ...value, request, etherPrice, slip };
     if (wallet === null) return { ...facts, quote: await quoteQuietly(request, taker) };
     try {
@@ -82,13 +82,10 @@ async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote 
   if (request.kind === "gas") return null;
   try {
     const address = requireStoredAddress(taker);
-    const { data, gas, ...offer } =
-      request.kind === "swap"
-        ? await quoteSwap(request, address)
-        : { data: buildTransfer(request).data, gas: USUAL_SEND_GAS, usualCostBps: null };
-    const { current, l1Fee } = await readMarket(data);
-    const feesInAll = computeGasLimit(gas) * current.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
-    return { ...offer, usualFee: gas * computeGasPrice(current) + l1Fee, feesInAll };
+    const { call, ...offer } =
+      request.kind === "swap" ? await quoteSwap(request, address) : buildUsualSend(request);
+    const { usualFee, mostFee: feesInAll } = await estimateFees(call);
+    return { ...offer, usualFee, feesInAll };
   } catch (error) {
     if (getErrorData(error) === null) throw error;
     return null;
@@ -97,6 +94,7 @@ async function quoteQuietly(request: UserRequest, taker: string): Promise<Quote 
 
 /** @param margin Factor by which fees may rise, up to the general ceiling, before the order is signed. */
 async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin = 1n) {
+  if (payer.book !== undefined) return rehearseOnPaper({ ...payer, book: payer.book }, request, margin);
   let offer: Offer | undefined;
   let usualFee = 0n;
   const fees: bigint[] = [];

@@ -15,7 +15,7 @@ import {
 import { untilKnown } from "../../providers/chain/notKnownYet";
 import { broadcastTransaction, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
-import { requireHex, parseServiceWalletId, requireStoredAddress } from "../model";
+import { requireHex, parseServiceWalletId, requireStoredAddress, type LiveOrder } from "../model";
 import {
   requireAffordable,
   GAS_OF_NOTHING,
@@ -51,6 +51,9 @@ const OUTBID_AFTER_MS = MINUTE;
 const LOOKS = 3;
 /** Age at which an unmined transaction's nonce is cancelled with an empty transaction. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
+
+/** The turn of an order that the chain carries out. */
+type LiveTurn = SigningTurn & { row: LiveOrder };
 
 const OTHER = "The transaction is not what was ordered: nothing was signed";
 
@@ -105,7 +108,7 @@ export function mayBeSigned(
  * paid for, no `NotKnownYet` failure ends a swap before the deadline.
  * @throws AppError with the reason for the order's end.
  */
-export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: AbortSignal): Promise<void> {
+export async function signNext(ctx: ActionCtx, turn: LiveTurn, deadline?: AbortSignal): Promise<void> {
   const { row } = turn;
   if (row.request.kind === "gas")
     return authorizeExchange(ctx, row, row.request, (data) =>
@@ -141,7 +144,7 @@ export async function signNext(ctx: ActionCtx, turn: SigningTurn, deadline?: Abo
 }
 
 /** Whether the wallet has signed, or the order has moved on, since its turn was read. */
-async function isOvertaken(ctx: ActionCtx, { row, next }: SigningTurn): Promise<boolean> {
+async function isOvertaken(ctx: ActionCtx, { row, next }: LiveTurn): Promise<boolean> {
   const query = { orderId: row._id, now: Date.now() };
   const present = await ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, query);
   return present.next !== next || present.row.state !== row.state;
@@ -150,7 +153,7 @@ async function isOvertaken(ctx: ActionCtx, { row, next }: SigningTurn): Promise<
 /** Stores bytes before they leave the service, then sends them. @returns `false` if they are void. */
 async function storeAndSend(
   ctx: ActionCtx,
-  { _id: orderId }: Order,
+  { _id: orderId }: LiveOrder,
   bytes: Omit<FunctionArgs<typeof internal.wallets.orders.steps.storeSigned>, "orderId">,
 ): Promise<boolean> {
   const isStored = await ctx.runMutation(internal.wallets.orders.steps.storeSigned, { orderId, ...bytes });
@@ -158,13 +161,13 @@ async function storeAndSend(
   return isStored;
 }
 
-function signPermit(ctx: ActionCtx, order: Order, message: PermitMessage): Promise<Hex> {
+function signPermit(ctx: ActionCtx, order: LiveOrder, message: PermitMessage): Promise<Hex> {
   const { request } = order;
   if (request.kind !== "swap" || !isSoldBy(message, request)) throw new AppError("internal", OTHER);
   return signTypedData(ctx, { order, isEmpty: false }, buildPermitData(message));
 }
 
-function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | undefined) {
+function sign(ctx: ActionCtx, order: LiveOrder, unsigned: Unsigned, least: bigint | undefined) {
   mayBeSigned(order, unsigned.call, least);
   const isEmpty = isSame(unsigned.call, createEmptyTransaction(requireStoredAddress(order.address)));
   return signTransaction(ctx, { order, isEmpty }, unsigned);
@@ -180,7 +183,7 @@ function sign(ctx: ActionCtx, order: Order, unsigned: Unsigned, least: bigint | 
  */
 async function chooseNonce(
   ctx: ActionCtx,
-  { row, next, oldest, isNew }: SigningTurn,
+  { row, next, oldest, isNew }: LiveTurn,
   mined: number,
 ): Promise<number | null> {
   const { walletId } = row;
@@ -216,7 +219,7 @@ async function chooseNonce(
  * allowed or too much time has passed, an empty transaction. At most one transaction of a nonce is ever mined.
  * @returns Whether the order may have changed.
  */
-export async function signFurther(ctx: ActionCtx, row: Order): Promise<boolean> {
+export async function signFurther(ctx: ActionCtx, row: LiveOrder): Promise<boolean> {
   const last = row.tries.at(-1);
   const now = Date.now();
   if (last === undefined || row.txHash === undefined) return false;

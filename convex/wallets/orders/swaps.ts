@@ -34,6 +34,7 @@ import {
   USUAL_SWAP_GAS,
   type Next,
   type PayingWallet,
+  type PricedCall,
 } from "./calls";
 import type { Order } from "./model";
 
@@ -139,9 +140,30 @@ async function getOffer(
   const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
   await requireHeld(ctx, payer, { token: swap.fromToken, amount }, balance);
   if (asked.status === "rejected") throw asked.reason;
-  let quote = asked.value;
+  const { prices, ...offer } = await checkOffer(payer, swap, asked.value, held.rounds);
+  // Some tokens refuse to change an allowance that is not zero.
+  const needed = allowed > 0n ? [0n, amount] : [amount];
+  return {
+    ...offer,
+    ...buildTerms(offer.quote, offer.least, swap, prices),
+    approvals: offer.quote.permit2 && allowed < amount ? needed : [],
+  };
+}
+
+/**
+ * Checks a quote against its order, the price feeds and 0x's registry.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+async function checkOffer(
+  { address, minBuyAmount }: Pick<Order, "address" | "minBuyAmount">,
+  swap: SwapRequest,
+  asked: SwapQuote,
+  rounds: Rounds,
+) {
+  const taker = requireStoredAddress(address);
+  let quote = asked;
   let least = checkQuote(quote, swap, taker, Date.now());
-  const approved = BigInt(payer.minBuyAmount ?? 0);
+  const approved = BigInt(minBuyAmount ?? 0);
   if (least < approved && quote.buyAmount >= approved) {
     // The quoted amount still covers the approved minimum: request a quote with the slippage that guarantees it.
     const slippageBps = Number(((quote.buyAmount - approved) * BPS) / quote.buyAmount);
@@ -149,23 +171,16 @@ async function getOffer(
     least = checkQuote(quote, swap, taker, Date.now());
   }
   if (least < approved) throw new AppError("upstream", PRICE_MOVED);
-  const prices = findPrices(swap, held.rounds);
+  const prices = findPrices(swap, rounds);
   const costBps = checkPrice(least, swap, prices, BigInt(getSetting("MAX_PRICE_IMPACT_BPS")));
   if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   // The called contract is the provider's own, by its registry on the chain.
   if (!isWrapping(swap) && !(await isGenuineSettler(quote.transaction.to)))
     throw new AppError("upstream", COUNTERFEIT);
-  // Some tokens refuse to change an allowance that is not zero.
-  const needed = allowed > 0n ? [0n, amount] : [amount];
-  return {
-    quote,
-    least,
-    ...buildTerms(quote, least, swap, prices),
-    costBps,
-    approvals: quote.permit2 && allowed < amount ? needed : [],
-  };
+  return { quote, least, costBps, prices };
 }
 
+type Rounds = Parameters<typeof computeLivePrices>[1];
 /** In USD with 8 decimals, `null` without a live price. */
 type Prices = { from: bigint | null; to: bigint | null };
 
@@ -173,7 +188,7 @@ function listFeeds({ fromToken, toToken }: Sides) {
   return [WALLET_TOKENS[fromToken].feed, WALLET_TOKENS[toToken].feed] as const;
 }
 
-function findPrices(swap: Sides, rounds: Parameters<typeof computeLivePrices>[1]): Prices {
+function findPrices(swap: Sides, rounds: Rounds): Prices {
   const feeds = listFeeds(swap);
   const live = computeLivePrices(feeds, rounds, Date.now());
   return { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
@@ -190,13 +205,48 @@ function buildTerms({ buyAmount }: SwapQuote, least: bigint, swap: SwapRequest, 
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function quoteSwap(swap: SwapRequest, taker: Address) {
-  const [quote, rounds] = await Promise.all([
-    ask(taker, swap),
-    readRounds(listFeedAddresses(listFeeds(swap)), deadlines.chain),
-  ]);
+  const { quote, rounds } = await askAndRead(swap, taker);
   const terms = buildTerms(quote, checkQuote(quote, swap, taker, Date.now()), swap, findPrices(swap, rounds));
-  const { data, gas } = quote.transaction;
-  return { ...terms, data, gas: (gas ?? USUAL_SWAP_GAS) + (quote.permit2 ? USUAL_APPROVAL_GAS : 0n) };
+  return { ...terms, call: toPricedCall(quote) };
+}
+
+/**
+ * What a swap on paper brings: the quote of a live one with all its checks, or what the feeds say that the sold amount is
+ * worth, whichever is less.
+ * @throws AppError `invalid_request`, `upstream`, also without live prices
+ */
+export async function quoteSwapOnPaper(swap: SwapRequest, payer: Pick<Order, "address" | "minBuyAmount">) {
+  const asked = await askAndRead(swap, requireStoredAddress(payer.address));
+  const { quote, prices } = await checkOffer(payer, swap, asked.quote, asked.rounds);
+  const fair = computeFairAmount(swap, prices);
+  if (fair === null) throw new AppError("upstream", UNPRICED);
+  const bought = quote.buyAmount < fair ? quote.buyAmount : fair;
+  const approved = BigInt(payer.minBuyAmount ?? 0);
+  if (bought < approved) throw new AppError("upstream", PRICE_MOVED);
+  const lowest = (bought * (BPS - BigInt(swap.slippageBps))) / BPS;
+  const filled = { ...quote, buyAmount: bought };
+  return {
+    ...buildTerms(filled, lowest > approved ? lowest : approved, swap, prices),
+    call: toPricedCall(quote),
+  };
+}
+
+async function askAndRead(swap: SwapRequest, taker: Address) {
+  const feeds = listFeedAddresses(listFeeds(swap));
+  const [quote, rounds] = await Promise.all([ask(taker, swap), readRounds(feeds, deadlines.chain)]);
+  return { quote, rounds };
+}
+
+/** The call of a swap, with the gas of it and of its approval. */
+function toPricedCall({ transaction: { data, gas }, permit2 }: SwapQuote): PricedCall {
+  return { data, gas: (gas ?? USUAL_SWAP_GAS) + (permit2 ? USUAL_APPROVAL_GAS : 0n) };
+}
+
+/** What the sold amount is worth in the bought token by the feeds, rounded down; `null` without both prices. */
+function computeFairAmount(swap: Sides, prices: Prices): bigint | null {
+  if (isWrapping(swap)) return BigInt(swap.amount);
+  const worth = compareWorth(1n, swap, prices);
+  return worth === null ? null : worth.given / worth.got;
 }
 
 function ask(taker: Address, swap: SwapRequest): Promise<SwapQuote> {

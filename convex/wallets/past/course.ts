@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
-import { findOwner } from "../../identity/model";
+import { findOwner, readMode } from "../../identity/model";
 import { toUsd } from "../../lib/money/amounts";
 import { formatGain, formatUsd } from "../../lib/text/numbers";
 import { DAY, HOUR } from "../../lib/time";
@@ -80,7 +80,7 @@ async function computeWorths(
 /** The part of a user's daily digest about their wallet; none for an id without an owner, and for an empty wallet. */
 export async function buildWalletDigest(ctx: QueryCtx, userId: string, now: number): Promise<Paragraph[]> {
   const wallet = (await findOwner(ctx, userId)) === null ? null : await findWallet(ctx, userId, "custody");
-  if (wallet?.past === undefined) return [];
+  if (wallet?.past === undefined || (await readMode(ctx, userId)) === true) return [];
   const moves = await queryMoves(ctx, wallet.walletId, Infinity).take(MOST_MOVES);
   const isKnown = wallet.past.since < now - DAY && (moves.at(MOST_MOVES - 1)?.at ?? 0) < now - DAY;
   const worths = await computeWorths(ctx, wallet, moves, isKnown ? [now - DAY, now] : [now]);

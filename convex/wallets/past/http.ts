@@ -16,7 +16,8 @@ import {
   userId,
   wholeNumberWithDefault,
 } from "../../platform/http/input";
-import { buildWarning, weakId } from "../inputs";
+import { isPaperHash } from "../book";
+import { buildWarning, markPaper, walletNotes } from "../inputs";
 import { EXPLORER, NO_WALLET } from "../model";
 import type { NamedMove } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
@@ -77,7 +78,8 @@ function toPublicMove(move: NamedMove): z.output<typeof moveShape> {
     ...defined({ out: out && toPublicLeg(out), in: into && toPublicLeg(into) }),
     ...(fee === undefined ? {} : { feeEth: formatLeg(fee), feeUsd: readValue(fee) }),
     ...(realised === undefined ? {} : { resultUsd: toUsd(BigInt(realised)) }),
-    ...defined({ to, orderId, txHash, explorerUrl: txHash && EXPLORER + txHash }),
+    ...defined({ to, orderId, txHash }),
+    ...(txHash === undefined || isPaperHash(txHash) ? {} : { explorerUrl: EXPLORER + txHash }),
   };
 }
 
@@ -95,7 +97,7 @@ const COLUMNS = [
   ],
 ];
 
-function toLine(move: NamedMove): string {
+function toLine(move: NamedMove, isOnPaper: boolean): string {
   const { at, kind, out, in: into, fee, txHash = "" } = move;
   const columns = (leg: NamedMove["out"]) => (leg === undefined ? ["", ""] : [formatLeg(leg), leg.token]);
   // Such a program wants a row to have something sent or received.
@@ -106,7 +108,7 @@ function toLine(move: NamedMove): string {
   const label = kind === "fee" ? "cost" : "";
   return [
     ...[date, ...columns(sent), ...columns(into), ...columns(paid), ...worth],
-    ...[label, describeMove(move), txHash],
+    ...[label, `${isOnPaper ? "paper: " : ""}${describeMove(move)}`, txHash],
   ].join();
 }
 
@@ -118,7 +120,7 @@ const history: MountedEndpoint = defineEndpoint({
   path: "/mcp/defi/history",
   summary: "Every move of the custody wallet, newest first, and what it has made.",
   description:
-    "The service's own orders, and what came or went by other hands, which each look at the wallet finds by its balances (at a question about it, after an order, and daily); what strangers send for less than a cent waits until it is more. Amounts sum to the balances: `feeEth` is counted nowhere else. Results are by average cost, where ETH and WETH are one thing.",
+    "The service's own orders, and what came or went by other hands, which each look at the wallet finds by its balances (at a question about it, after an order, and daily); what strangers send for less than a cent waits until it is more. Amounts sum to the balances: `feeEth` is counted nowhere else. Results are by average cost, where ETH and WETH are one thing. On paper the moves are the book's, from its start on.",
   limit: "chain",
   access: "holdings",
   errors: {
@@ -170,7 +172,7 @@ const history: MountedEndpoint = defineEndpoint({
     moves: z.array(moveShape),
     next: z.int().nullable().describe("Give it as `before` for older moves; null if there are none"),
     result: resultShape,
-    ...weakId,
+    ...walletNotes,
   }),
   handler: async (ctx, { userId, limit, before, format }, call) => {
     if (format === "csv") await charge(ctx, "table", call.caller, "user");
@@ -181,12 +183,13 @@ const history: MountedEndpoint = defineEndpoint({
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { readPortfolio } = await import("./portfolio");
     const { result } = await readPortfolio(ctx, wallet);
+    const isOnPaper = wallet.book !== undefined;
     const moves: NamedMove[] = [];
     const most = format === "csv" ? MOST_ROWS : limit;
     let next = before ?? Number.MAX_SAFE_INTEGER;
     while (moves.length < most && next > 1) {
       const page = {
-        walletId: wallet.walletId,
+        walletId: wallet.book?.id ?? wallet.walletId,
         before: next,
         limit: Math.min(most - moves.length, ROWS_AT_ONCE),
       };
@@ -197,11 +200,14 @@ const history: MountedEndpoint = defineEndpoint({
     if (format !== "csv")
       return {
         ...{ address: wallet.address, network: "base", moves: moves.map(toPublicMove) },
-        ...{ next: next > 1 ? next : null, result: result, ...buildWarning(call) },
+        ...{ next: next > 1 ? next : null, result, ...markPaper(isOnPaper), ...buildWarning(call) },
       };
     const on = `/mcp/defi/history?userId=${encodeURIComponent(call.requestedId ?? userId)}&format=csv&before=${next}`;
     const headers: Record<string, string> = next > 1 ? { Link: `<${on}>; rel="next"` } : {};
-    return new Reply([COLUMNS.join(), ...moves.map(toLine), ""].join("\r\n"), headers);
+    return new Reply(
+      [COLUMNS.join(), ...moves.map((move) => toLine(move, isOnPaper)), ""].join("\r\n"),
+      headers,
+    );
   },
 });
 

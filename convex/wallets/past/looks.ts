@@ -9,6 +9,7 @@ import { DAY, HOUR } from "../../lib/time";
 import { findWallet, requireWallet } from "../model";
 import { findBlockingOrder, type Order } from "../orders/model";
 import { vNamedMove, vPast, vSymbol, type NamedMove } from "../tables";
+import { storeMoves } from "./entries";
 import { explain, toEffect, type Effect } from "./moves";
 import { computeWorth, createPast, enterMove, readSum, type Leg, type Prices } from "./result";
 
@@ -67,29 +68,9 @@ async function enterFound(ctx: MutationCtx, wallet: Doc<"wallets">, look: Look) 
   if (effects === null || effects.some(({ block }) => block > look.block)) return undefined;
   const held = Object.fromEntries(look.tokens.map(({ token, raw }) => [token, BigInt(raw)]));
   const moves = explain(past, { held, at: look.at, prices }, effects);
-  for (const move of moves) {
-    const { kind, at, out, in: into, fee, orderId } = move;
-    const { realised, flow, cost } = enterMove(past, move);
-    past.count += 1;
-    if (past.count === 1) past.since = at;
-    past.at = at;
-    await ctx.db.insert("moves", {
-      ...{ walletId, userId, n: past.count, at, kind, flow: flow.toString() },
-      ...defined({
-        out: writeLeg(out),
-        in: writeLeg(into),
-        fee: writeLeg(fee),
-        orderId,
-        realised: realised?.toString(),
-        cost: kind === "send" ? cost.toString() : undefined,
-      }),
-    });
-  }
+  await storeMoves(ctx, { walletId, userId }, past, moves);
   return moves.length === 0 ? undefined : { ...past, block: look.block };
 }
-
-const writeLeg = (leg: Leg | undefined) =>
-  leg && { token: leg.token, raw: leg.raw.toString(), ...defined({ value: leg.value?.toString() }) };
 
 /**
  * What the account's orders did to a wallet since the known moves, oldest first: its own, and sends from the account's other

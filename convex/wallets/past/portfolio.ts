@@ -1,39 +1,61 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { FEED_DECIMALS } from "../../market/feeds";
-import { getPortfolio, type Holdings } from "../holdings";
-import type { Past } from "../tables";
-import { computeResult, type Prices, type Result } from "./result";
+import { defined, listKeys } from "../../lib/objects";
+import { getPaperStart } from "../book";
+import { readHoldings, readLivePrices, toPricesOfTokens, valueHoldings, type Holdings } from "../holdings";
+import type { Balances, Past, Payer } from "../tables";
+import { computeResult, computeWorth, readSum, type Result } from "./result";
 
 /** What a wallet holds and has made. For actions. */
 
-export type Portfolio = Omit<Holdings, "block"> & { result: Result };
+/** Real holdings of less are not told beside a book. */
+const LEAST_REAL_USD = 1;
+
+export type Portfolio = Pick<Holdings, "balances" | "totalValueUsd" | "pricedAt"> & {
+  result: Result;
+  /** Beside a book: what the address really holds, if it is more than a dollar. */
+  realValueUsd?: number;
+};
 
 /**
  * All token balances of a wallet with live prices, in one call to the chain, and what it has made: what is new in them is
- * entered first (`past/looks`).
+ * entered first (`past/looks`). On paper the balances and the result are the book's.
  * @param isAsked Whether somebody has asked, so that the wallet is looked at daily.
  * @throws AppError `upstream`
  */
 export async function readPortfolio(
   ctx: ActionCtx,
-  { walletId, address }: { walletId: string; address: string },
+  { walletId, address, book }: Payer,
   isAsked = true,
 ): Promise<Portfolio> {
-  const { block, ...holdings } = await getPortfolio(ctx, address);
-  const { balances, pricedAt: at } = holdings;
-  const prices: Prices = Object.fromEntries(
-    balances.map(({ token, priceUsd }) => [
-      token,
-      priceUsd === null ? null : BigInt(Math.round(priceUsd * 10 ** FEED_DECIMALS)),
-    ]),
-  );
-  const tokens = balances.map(({ token, raw }) => {
-    const price = prices[token] ?? null;
-    return { token, raw, ...(price === null ? {} : { price: price.toString() }) };
+  const real = await readHoldings(ctx, address);
+  const { block, live, pricedAt } = real;
+  const prices = toPricesOfTokens(live);
+  const tokens = real.balances.map(({ token, raw }) => {
+    return { token, raw, ...defined({ price: prices[token]?.toString() }) };
   });
-  const look = { walletId, block, at, tokens, isAsked };
-  const past: Past | null = await ctx.runMutation(internal.wallets.past.looks.storeLook, look);
+  const look = { walletId, block, at: pricedAt, tokens, isAsked };
+  const found: Past | null = await ctx.runMutation(internal.wallets.past.looks.storeLook, look);
+  const past = book === undefined ? found : book.past;
+  const shown = book === undefined ? real : valueHoldings(live, (token) => readSum(book.past.held, token));
   const { result, tokens: costs } = computeResult(past, prices);
-  return { ...holdings, balances: balances.map((one) => ({ ...one, ...costs[one.token] })), result };
+  const isReal = book !== undefined && real.totalValueUsd > LEAST_REAL_USD;
+  return {
+    balances: shown.balances.map((one) => ({ ...one, ...costs[one.token] })),
+    totalValueUsd: shown.totalValueUsd,
+    pricedAt,
+    result,
+    ...(isReal ? { realValueUsd: real.totalValueUsd } : {}),
+  };
+}
+
+/** What each token of a book's start is worth now, in micro-USD; without those that have no live price. @throws AppError `upstream` */
+export async function valuePaperStart(): Promise<Balances> {
+  const prices = toPricesOfTokens(await readLivePrices());
+  const start = getPaperStart();
+  const values = listKeys(start).map((token) => [
+    token,
+    computeWorth(prices, token, start[token] ?? 0n)?.toString(),
+  ]);
+  return defined(Object.fromEntries(values));
 }

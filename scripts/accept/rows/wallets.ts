@@ -8,6 +8,12 @@ import { balance, connected, created, history, portfolio, sendOrder, swapOrder }
 
 const TOKENS = ["ETH", "USDC", "USDT", "DAI", "WETH"];
 const walletViews = z.array(z.object({ balances: z.array(z.object({ token: z.string() })) }));
+const paperState = z.object({
+  paper: z.boolean(),
+  liveFrom: z.iso.datetime().nullable(),
+  resultUsd: z.number().nullable(),
+});
+const paperOrder = z.object({ status: z.string(), paper: z.literal(true) });
 const WETH = "0x4200000000000000000000000000000000000006";
 
 const buildSwap = (userId: string, rest: object = {}) => {
@@ -214,6 +220,27 @@ export const wallets: Row[] = [
       (await post("/mcp/defi/connect", { userId })).as(connected);
       for (const usdc of ["999999", "5000001", "1.5"])
         matches("The error", (await post("/mcp/defi/gas", { userId, usdc })).error(400), /usdc/);
+    },
+  },
+  {
+    id: "paper",
+    says: "beyond the contract: GET|POST /mcp/defi/paper { userId, on?, startAgain?, idempotencyKey? }: paper, since, liveFrom, balances, startedWith, resultUsd, resultPercent; on paper orders move a book, have paper: true and no explorerUrl, and nothing is signed; live two hours after on: false",
+    needs: ["chain"],
+    check: async (world) => {
+      const { post, get, fresh } = world;
+      const userId = fresh();
+      same("at first", (await get("/mcp/defi/paper", { userId })).as(paperState).paper, false);
+      const begun = (await post("/mcp/defi/paper", { userId, on: true })).as(paperState);
+      same("the mode", `${begun.paper} ${begun.liveFrom}`, "true null");
+      require(Math.abs(begun.resultUsd ?? NaN) < 100, "A new book has a result");
+      const swapped = await post("/mcp/defi/swap", buildSwap(userId));
+      same("status", swapped.as(paperOrder).status, "confirmed");
+      require(!swapped.text.includes("explorerUrl"), "An order on paper has a link to an explorer");
+      const { address } = (await post("/mcp/defi/connect", { userId })).as(connected);
+      same("nonce", await createChain(world).nonceOf(getAddress(address)), 0);
+      const ending = (await post("/mcp/defi/paper", { userId, on: false })).as(paperState);
+      const wait = Date.parse(ending.liveFrom ?? "") - Date.now();
+      require(ending.paper && wait > 6_900_000, "It is live in less than two hours");
     },
   },
   {
