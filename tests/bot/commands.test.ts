@@ -47,7 +47,7 @@ describe("every command", () => {
 
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
-    expect(own).toHaveLength(23);
+    expect(own).toHaveLength(24);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("wallets")).toEqual([]);
   });

@@ -33,11 +33,12 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   await writeFile(file, "# mine\nDAILY_BUDGET_USD=5\n");
   // Without a chain the swap's stand-in fails: the key is taken all the same.
   const keys = ["short", "bk_of-a-gateway-0123456789", "", "swap-key-0123456789", ""];
-  const typed = [...keys, "", "4711:AAE-token-of-a-bot-0123456789"];
+  const typed = [...keys, "", "4711:AAE-token-of-a-bot-0123456789", "on"];
   const { code, output } = await setUp(file, typed);
   expect(output).toContain("LLM_GATEWAY_API_KEY must be a key");
   expect(output).toMatch(/✓ answers as simulated/);
   expect(output).toMatch(/✓ is @simulated_4711_bot/);
+  expect(output).toContain("✓ everybody is on paper");
   expect(output).toContain("without SENTIMENT_API_KEY: the start of a shift answers 500");
   expect(output).toContain(`npx convex env set --prod --force --from-file ${file}`);
   expect(output).not.toMatch(/bk_of-a-gateway|token-of-a-bot/);
@@ -48,9 +49,10 @@ test("tries each key as it is typed, makes the secrets, and keeps what was there
   expect(settings).toMatchObject({
     LLM_GATEWAY_API_KEY: "bk_of-a-gateway-0123456789",
     AUTH_ISSUER: "https://auth.invalid",
+    PAPER: "on",
   });
   expect(code).toBe(0);
-  await setUp(file, keys.map(() => "").concat(""));
+  await setUp(file, keys.map(() => "").concat("", ""));
   expect(parseSettings(await readFile(file, "utf8"))).toEqual({ WALLET_ENCRYPTION_KEY, ...settings });
 });
 
