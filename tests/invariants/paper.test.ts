@@ -28,6 +28,8 @@ const FEE = 10n ** 12n;
 /** What somebody who writes down everything knows of one account. */
 type Ledger = {
   mode: true | undefined;
+  /** From when it is live (epoch ms), once that was asked for and not cancelled. */
+  liveFrom: number | undefined;
   book: Record<string, bigint>;
   /** What was signed, by its order. */
   signed: Map<Id<"orders">, string>;
@@ -42,7 +44,7 @@ async function playSequence(app: App, chance: Random, name: string): Promise<voi
   const walletId = `wal_${name}`;
   const wallet = { walletId, userId, kind: "custody", address: `0x${name.padStart(40, "0")}` } as const;
   await app.t.run((ctx) => ctx.db.insert("wallets", wallet));
-  const ledger: Ledger = { mode: undefined, book: {}, signed: new Map(), opened: [] };
+  const ledger: Ledger = { mode: undefined, liveFrom: undefined, book: {}, signed: new Map(), opened: [] };
   const owner = app.t.withIdentity(identityOf(name));
   let caller: Pick<typeof owner, "mutation"> = app.t;
   let nonce = 0;
@@ -90,13 +92,14 @@ async function playSequence(app: App, chance: Random, name: string): Promise<voi
     if ((one.mode === true) === isWrong) {
       const isStored = await store().catch(() => false);
       if (isStored) {
-        expect(one.mode).toBeUndefined();
+        expect([one.mode, ledger.mode]).toEqual([undefined, undefined]);
         ledger.signed.set(orderId, bytes.raw);
         nonce++;
       }
     } else await settle().catch(() => null);
     const row = await read(orderId);
     if (row?.paper === true && before?.state === "prepared" && row.state === "confirmed") {
+      expect([one.mode, ledger.mode]).toEqual([true, true]);
       ledger.book.USDC = (ledger.book.USDC ?? 0n) - BigInt(one.usd) * 1_000_000n;
       ledger.book.ETH = (ledger.book.ETH ?? 0n) - FEE;
     }
@@ -123,6 +126,8 @@ async function playSequence(app: App, chance: Random, name: string): Promise<voi
     if (isDone && wish.on && (ledger.mode === undefined || wish.startAgain === true))
       ledger.book = startBook();
     if (isOn) ledger.mode = true;
+    if (isDone && isOn)
+      ledger.liveFrom = wish.on ? undefined : (ledger.liveFrom ?? Date.now() + 120 * MINUTE);
   };
 
   const steps = [
@@ -132,15 +137,23 @@ async function playSequence(app: App, chance: Random, name: string): Promise<voi
       const isTheirs = (await app.rows("accounts")).some(
         (one) => one.userId === userId && one.login !== undefined,
       );
+      if (isTheirs && caller !== owner) ledger.liveFrom = undefined;
       if (isTheirs) caller = owner;
     },
-    () => app.t.run((ctx) => freezeAccount(ctx, userId, "login")),
+    async () => {
+      await app.t.run((ctx) => freezeAccount(ctx, userId, "login"));
+      ledger.liveFrom = undefined;
+    },
     () => app.t.run((ctx) => saveAccount(ctx, userId, { frozenAt: undefined })),
     async () => {
       vi.setSystemTime(Date.now() + chance.pick([1, 3, 121]) * MINUTE);
       await app.t.mutation(wallets.orders.steps.takeUpDue, {});
       await app.t.mutation(accounts.paper.makeLive, { userId });
-      if (!(await isOnPaper())) ledger.mode = undefined;
+      if (ledger.liveFrom !== undefined && ledger.liveFrom <= Date.now()) {
+        ledger.mode = undefined;
+        ledger.liveFrom = undefined;
+      }
+      expect(await isOnPaper()).toBe(ledger.mode === true);
     },
   ];
   for (let step = 0; step < 12; step++) await chance.pick(steps)();
