@@ -114,7 +114,7 @@ export const changePaperMode = internalMutation({
 async function requireOwner(
   ctx: QueryCtx,
   userId: string,
-  { messengerId, keyHash }: { messengerId?: string; keyHash?: string },
+  { messengerId, keyHash }: { messengerId?: string | undefined; keyHash?: string | undefined },
 ): Promise<void> {
   const now = Date.now();
   if (messengerId === undefined) {

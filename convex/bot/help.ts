@@ -16,7 +16,18 @@ const SECTIONS: readonly { word: string; title: string; names: readonly CommandN
   {
     word: "wallet",
     title: "💳 Wallet and orders",
-    names: ["wallet", "portfolio", "history", "orders", "swap", "send", "gas", "recipients", "limits"],
+    names: [
+      "wallet",
+      "portfolio",
+      "history",
+      "orders",
+      "paper",
+      "swap",
+      "send",
+      "gas",
+      "recipients",
+      "limits",
+    ],
   },
   {
     word: "safety",

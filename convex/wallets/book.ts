@@ -4,7 +4,6 @@ import { readMode } from "../identity/model";
 import { getSetting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
-import { sha256Hex } from "../lib/crypto";
 import { defined, listKeys } from "../lib/objects";
 import { findWallet } from "./model";
 import { storeMoves } from "./past/entries";
@@ -46,10 +45,12 @@ export async function endBook(ctx: MutationCtx, userId: string): Promise<void> {
 function getBook({ walletId, book }: Doc<"wallets">): Pick<Book, "id" | "past"> {
   if (book !== undefined) return { id: book.id, past: book.past };
   const past = createPast();
-  for (const token of listKeys(getPaperStart())) {
-    const raw = String(getPaperStart()[token] ?? 0n);
-    past.held[token] = raw;
-    past.unpriced[WALLET_TOKENS[token].feed] = raw;
+  const start = getPaperStart();
+  for (const token of listKeys(start)) {
+    const raw = start[token] ?? 0n;
+    const { feed } = WALLET_TOKENS[token];
+    past.held[token] = String(raw);
+    past.unpriced[feed] = String(readSum(past.unpriced, feed) + raw);
   }
   return { id: `paper_${walletId}`, past };
 }
@@ -60,15 +61,16 @@ function getBook({ walletId, book }: Doc<"wallets">): Pick<Book, "id" | "past"> 
  */
 export async function beginBook(
   ctx: MutationCtx,
-  { _id, walletId, userId }: Doc<"wallets">,
+  { _id, userId }: Doc<"wallets">,
   values: Balances,
   key?: string,
 ): Promise<Book> {
   const since = Date.now();
-  const book: Book = { id: `paper_${walletId}_${since}`, since, past: createPast(), ...defined({ key }) };
+  const book: Book = { id: `paper_${crypto.randomUUID()}`, since, past: createPast(), ...defined({ key }) };
   const start = getPaperStart();
   const moves = listKeys(start).map((token) => {
-    const value = values[token] === undefined ? null : BigInt(values[token]);
+    const worth = values[token];
+    const value = worth === undefined ? null : BigInt(worth);
     return { kind: "received" as const, at: since, in: { token, raw: start[token] ?? 0n, value } };
   });
   await storeMoves(ctx, { walletId: book.id, userId }, book.past, moves);
@@ -88,16 +90,4 @@ export function requireCovered({ held }: Past, out: Pick<Leg, "token" | "raw">, 
   spend(out.token, out.raw, has);
   const ether = out.token === "ETH" ? has - out.raw : readSum(held, "ETH");
   spend("ETH", fee, ether, " for the network fee");
-}
-
-/** How hashes of orders on paper begin: "paper". */
-const PAPER_HASH = "0x7061706572";
-
-/** Stands for the hash of an order on paper: no chain has it. */
-export function derivePaperHash(orderId: string): string {
-  return PAPER_HASH + sha256Hex(orderId).slice(0, 66 - PAPER_HASH.length);
-}
-
-export function isPaperHash(hash: string): boolean {
-  return hash.startsWith(PAPER_HASH);
 }

@@ -4,6 +4,7 @@ import type { Address, Hex } from "viem";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { findLinkedUser, getRules, readMode } from "../identity/model";
+import { sha256Hex } from "../lib/crypto";
 import { isOn } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { FROZEN, PAUSED } from "../lib/refusals";
@@ -97,6 +98,18 @@ function isHex(text: string): text is Hex {
 }
 
 export const EXPLORER = "https://basescan.org/tx/";
+
+/** How hashes of orders on paper begin: "paper". */
+const PAPER_HASH = "0x7061706572";
+
+/** Stands for the hash of an order on paper: no chain has it. */
+export function derivePaperHash(orderId: string): string {
+  return PAPER_HASH + sha256Hex(orderId).slice(0, 66 - PAPER_HASH.length);
+}
+
+export function isPaperHash(hash: string): boolean {
+  return hash.startsWith(PAPER_HASH);
+}
 
 /** Of an order with a hash: where its transaction is shown, or its mark on paper, where there is none. */
 export function linkOrMark(

@@ -3,8 +3,15 @@ import { AppError } from "../../lib/errors";
 import { defined } from "../../lib/objects";
 import { NEVER } from "../../lib/time";
 import { defineMutation } from "../../platform/changes";
-import { beginBook, derivePaperHash, requireCovered } from "../book";
-import { findSigningRefusal, getOutgoing, isLive, isUserRequest, requireWallet } from "../model";
+import { beginBook, requireCovered } from "../book";
+import {
+  derivePaperHash,
+  findSigningRefusal,
+  getOutgoing,
+  isLive,
+  isUserRequest,
+  requireWallet,
+} from "../model";
 import { storeMoves } from "../past/entries";
 import type { Dated } from "../past/moves";
 import { vBalances, vSwapTerms } from "../tables";
@@ -44,7 +51,10 @@ export const settleOnPaper = defineMutation(
     const out = { token, raw: BigInt(amount), value };
     requireCovered(past, out, BigInt(fee));
     const move: Dated = {
-      ...{ kind: request.kind === "send" ? "send" : "swap", at: now, orderId, out },
+      kind: request.kind === "send" ? "send" : "swap",
+      at: now,
+      orderId,
+      out,
       ...(request.kind === "swap"
         ? { in: { token: request.toToken, raw: BigInt(bought ?? 0), value: null } }
         : {}),

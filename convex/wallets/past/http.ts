@@ -16,9 +16,8 @@ import {
   userId,
   wholeNumberWithDefault,
 } from "../../platform/http/input";
-import { isPaperHash } from "../book";
 import { buildWarning, markPaper, walletNotes } from "../inputs";
-import { EXPLORER, NO_WALLET } from "../model";
+import { EXPLORER, isPaperHash, NO_WALLET } from "../model";
 import type { NamedMove } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
 import { describeMove } from "./moves";

@@ -53,9 +53,10 @@ export async function readPortfolio(
 export async function valuePaperStart(): Promise<Balances> {
   const prices = toPricesOfTokens(await readLivePrices());
   const start = getPaperStart();
-  const values = listKeys(start).map((token) => [
-    token,
-    computeWorth(prices, token, start[token] ?? 0n)?.toString(),
-  ]);
-  return defined(Object.fromEntries(values));
+  const values: Balances = {};
+  for (const token of listKeys(start)) {
+    const worth = computeWorth(prices, token, start[token] ?? 0n);
+    if (worth !== null) values[token] = worth.toString();
+  }
+  return values;
 }
