@@ -57,8 +57,8 @@ const vAnswer = v.object({
 
 type Question = {
   subject: string;
-  /** The question is skipped without this variable. */
-  needs?: Variable;
+  /** The question is skipped without these variables. */
+  needs?: readonly Variable[];
   /** The remedy of a failure. */
   see: string;
   /** @returns The problem, or `null`. A thrown error is a problem, too. */
@@ -105,33 +105,36 @@ const buildSourceQuestion = (source: PublicSource): Question => ({
   },
 });
 
-const QUESTIONS: readonly Question[] = [
-  {
-    subject: "LLM gateway",
-    needs: "LLM_GATEWAY_API_KEY",
-    see: "Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and LLM_MODEL.",
+/** The name of the answer's shape says which model it is for (`providers/models/choice`). */
+function buildModelQuestion(model: "LLM_MODEL" | "LLM_MODEL_SMALL"): Question {
+  const isSmall = model === "LLM_MODEL_SMALL";
+  return {
+    subject: isSmall ? "small model" : "LLM gateway",
+    needs: isSmall ? ["LLM_GATEWAY_API_KEY", model] : ["LLM_GATEWAY_API_KEY"],
+    see: `Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and ${model}.`,
     ask: async (ctx) => {
-      const shape = z.object({ answer: z.enum(["yes", "no"]), reason: z.string() });
-      const question = {
+      const prompt = {
+        name: isSmall ? "doctor_small" : "doctor",
         system: "You answer a question about the world.",
         user: "Is water wet? Say why in one short sentence.",
         maxTokens: 600,
+        shape: z.object({ answer: z.enum(["yes", "no"]), reason: z.string() }),
       };
-      const prompt = { ...question, name: "doctor", shape };
-      const { repaired } = await completeStructured(ctx, prompt, {
-        billTo: "service",
-        timeoutMs: MINUTE,
-        attempts: 1,
-        asksAgain: true,
-      });
+      const options = { billTo: "service", timeoutMs: MINUTE, attempts: 1, asksAgain: true } as const;
+      const { repaired } = await completeStructured(ctx, prompt, options);
       return repaired
-        ? `${getSetting("LLM_MODEL")} gives the shape that it is asked for only after a correction: it takes twice as many calls.`
+        ? `${getSetting(model)} gives the shape that it is asked for only after a correction: it takes twice as many calls.`
         : null;
     },
-  },
+  };
+}
+
+const QUESTIONS: readonly Question[] = [
+  buildModelQuestion("LLM_MODEL"),
+  buildModelQuestion("LLM_MODEL_SMALL"),
   {
     subject: "agent API",
-    needs: "LLM_GATEWAY_API_KEY",
+    needs: ["LLM_GATEWAY_API_KEY"],
     see: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
     ask: async () => {
       if (getAgentApiUrl() !== null) await readJob("doctor");
@@ -140,7 +143,7 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     subject: "sentiment model",
-    needs: "SENTIMENT_API_KEY",
+    needs: ["SENTIMENT_API_KEY"],
     see: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
     ask: async (ctx) => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
@@ -154,7 +157,7 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     subject: "messenger",
-    needs: "MESSENGER_BOT_TOKEN",
+    needs: ["MESSENGER_BOT_TOKEN"],
     see: "Copy MESSENGER_BOT_TOKEN again, and check MESSENGER_API_URL.",
     ask: async () => {
       const token = getRequired("MESSENGER_BOT_TOKEN");
@@ -168,7 +171,7 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     subject: "swap provider",
-    needs: "SWAP_API_KEY",
+    needs: ["SWAP_API_KEY"],
     see: "Check SWAP_API_KEY and SWAP_API_URL.",
     ask: async () => {
       const tokens = { sellToken: toSwapAddress("USDC"), buyToken: toSwapAddress("WETH") };
@@ -178,7 +181,7 @@ const QUESTIONS: readonly Question[] = [
   },
   {
     subject: "payment facilitator",
-    needs: "X402_FACILITATOR_URL",
+    needs: ["X402_FACILITATOR_URL"],
     see: "Check X402_FACILITATOR_URL.",
     ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
@@ -231,7 +234,7 @@ export const ask = internalAction({
     const missing = REQUIRED.flatMap(([name, means]) =>
       isSet(name) ? [] : [`${name} is not set: ${means}`],
     );
-    const questions = QUESTIONS.filter(({ needs }) => needs === undefined || isSet(needs));
+    const questions = QUESTIONS.filter(({ needs = [] }) => needs.every(isSet));
     const [unopened, caller, node, answers] = await Promise.all([
       findUnopened(ctx),
       readCountedAddress(getSiteUrl(), PATIENCE_MS),

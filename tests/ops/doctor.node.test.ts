@@ -48,11 +48,14 @@ test("each provider that fails is named with what to do, and no key is told", as
 
 test("what is missing or malformed is said first, and a bot whose messages go elsewhere", async () => {
   const env = { SWAP_API_KEY: undefined, CREDITS_PER_USDC: "many", MESSENGER_WEBHOOK_SECRET: "some-secret" };
-  const app = createWalletApp(chain, { env });
-  const { wrong } = await asked(app);
+  const app = createWalletApp(chain, { env: { ...env, LLM_MODEL_SMALL: "a-small-model" } });
+  app.standins.fail("llm", { mode: "status", status: 401, schema: "doctor_small" });
+  const { wrong, right } = await asked(app);
+  expect(right).toMatch(/^LLM gateway, agent API/);
   expect(wrong).toEqual([
     "CREDITS_PER_USDC is not configured correctly: it must be a positive whole number",
     "SWAP_API_KEY is not set: swaps answer 500",
+    "small model: The LLM gateway refused this service's key. Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and LLM_MODEL_SMALL.",
     "messenger: the bot's messages go elsewhere: npx convex run --prod bot/service:register",
   ]);
 });

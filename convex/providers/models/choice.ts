@@ -10,6 +10,7 @@ const SMALL: ReadonlySet<string> = new Set([
   "onchain_signals",
   "signal_review",
   "restatement",
+  "doctor_small",
 ]);
 
 /** The model that answers a question. @param name Of the shape of its answer; absent for prose. */
