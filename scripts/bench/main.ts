@@ -19,6 +19,7 @@ const [MINUTE, HOUR] = [60_000, 3_600_000];
 const SPEED = 1_500;
 const BILLED = ["llm", "sentiment", "agentApi"];
 const MICROS = 1_000_000;
+const pricesShape = z.array(z.looseObject({ priceUsd: z.number() }));
 const spendingShape = z.array(z.looseObject({ of: z.string(), micros: z.number() }));
 
 type Taken = { calls: number; read: number; written: number; usd: number; byFunction: Map<string, number> };
@@ -65,6 +66,9 @@ await command({ usage: USAGE, flags: { load: { type: "string" } } }, async ({ va
   await plain.chain?.fund(getAddress(String(wallet["address"])), { ETH: 10n ** 18n });
   const order = { userId: "alice", toAddress: plain.chain?.accounts[5] ?? "", token: "ETH", amount: "1000" };
   await ask("send", "/mcp/defi/send", order);
+  await crossLevel(plain);
+  const tick = () => plain.application.run("mutation", "alerts/watch:checkAlerts", {});
+  await measured(plain, "an alert's firing, with its picture", () => tick().then(() => rest(plain)));
   await measured(plain, "page /", () =>
     fetch(plain.siteUrl, { headers: { Accept: "application/xhtml+xml" } }),
   );
@@ -142,6 +146,20 @@ async function loadStack(wish: string): Promise<number> {
   }
   await stack.stop();
   return 0;
+}
+
+/** Sets an alert on Bitcoin's price for a chat, and stores a sample beyond its level as soon as the newest is a minute old. */
+async function crossLevel(stack: Stack): Promise<void> {
+  const { application, clock } = stack;
+  const prices = pricesShape.parse(await application.run("query", "market/samples:listNewestPrices", {}));
+  const usd = Math.round((prices[0]?.priceUsd ?? 0) * 1.01);
+  await post(stack, "/user/messenger", { userId: "alice", messengerChatId: "777" });
+  await post(stack, "/alerts/set", { userId: "alice", text: `BTC above ${usd}` });
+  for (let stored = 0; stored !== usd + 1; await rest(stack)) {
+    const sample = { token: "BTC", priceUsd: usd + 1, source: "coinbase", observedAt: clock.now() };
+    const kept = await application.run("mutation", "market/samples:storeSample", sample);
+    stored = pricesShape.element.parse(kept).priceUsd;
+  }
 }
 
 /** Waits until the stack's clock has passed `ms`. */
