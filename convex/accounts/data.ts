@@ -16,14 +16,8 @@ import { MINUTE } from "../lib/time";
 import { endErasedLink } from "../messenger/linking";
 import { endBook } from "../wallets/book";
 import { records } from "../schema";
-import {
-  type Account,
-  findAccount,
-  changeRules,
-  requireSetter,
-  requireUser,
-  saveAccount,
-} from "../identity/model";
+import { type Account, findAccount, changeRules, requireUser, saveAccount } from "../identity/model";
+import { requireSetter } from "../identity/settings";
 
 /**
  * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`).

@@ -15,10 +15,10 @@ import {
   RELAXATION_MS,
   MAX_KEYS,
   createRandomHex,
-  requireSetter,
   requireUser,
   saveAccount,
 } from "../identity/model";
+import { requireSetter } from "../identity/settings";
 import { announce } from "./freeze";
 import { NOT_YOU } from "./freeze";
 import { vListed, vScope, type Listed } from "../identity/tables";

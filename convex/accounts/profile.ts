@@ -20,9 +20,9 @@ import {
   RELAXATION_MS,
   MAX_ADDRESSES,
   createUserId,
-  requireSetter,
   requireUser,
 } from "../identity/model";
+import { requireSetter } from "../identity/settings";
 import { announce } from "./freeze";
 import { freezeAccount, NOT_YOU, unfreezeAccount } from "./freeze";
 import { vListed } from "../identity/tables";

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { decodeFacts, toCollectionKey, toHalfHour, toRefreshKey } from "../market/facts";
-import { findRefresh } from "../platform/cache";
+import { findRefresh } from "../platform/answers";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { CLOCK, isReached, isEvent, parseSubject, toWatch, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";

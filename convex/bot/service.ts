@@ -7,7 +7,7 @@ import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts
 import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
 import type { Answered } from "../alerts/service";
 import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
-import { hasEnded } from "../platform/cache";
+import { hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import { explainRefusal } from "../messenger/failures";

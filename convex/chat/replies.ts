@@ -16,7 +16,7 @@ import { resolveFigures } from "../figures/placeholders";
 import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
-import { removeForeignLinks } from "../lib/text/strings";
+import { removeForeignLinks } from "../lib/text/markup";
 import { MINUTE, getRoundedNow } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { collectFacts } from "../market/collectors";

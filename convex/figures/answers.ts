@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { extractJson, parseWholeJson } from "../lib/text/json";
-import { removeForeignLinksDeep, cut } from "../lib/text/strings";
+import { removeForeignLinksDeep } from "../lib/text/markup";
+import { cut } from "../lib/text/strings";
 
 /**
  * The JSON schema for a model's answer, and its parser: tolerant of form (code fences and prose around it, keys and words

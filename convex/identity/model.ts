@@ -5,7 +5,6 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isPaperDeployment } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { FROZEN } from "../lib/refusals";
-import { charge } from "../platform/limits/charges";
 import { explainPublicId, queryBy, queryByBoth } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { HOUR } from "../lib/time";
@@ -173,13 +172,6 @@ export async function listKeysOfAccount(ctx: QueryCtx, userId: string): Promise<
 export const MAX_ADDRESSES = 20;
 export async function listAddresses(ctx: QueryCtx, userId: string): Promise<Doc<"addresses">[]> {
   return queryBy(ctx.db.query("addresses"), "userId", userId).take(MAX_ADDRESSES);
-}
-
-/** The caller's account for a change of settings, charged to its limit. @throws AppError as `requireUser`; `rate_limited`. */
-export async function requireSetter(ctx: MutationCtx): Promise<Account> {
-  const user = await requireUser(ctx);
-  await charge(ctx, "settings", { userId: user.userId, address: null });
-  return user;
 }
 
 /** The list of an account, oldest first. */

@@ -15,6 +15,15 @@ export function defined(fields: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+/** A row after a change, as the database stores it: an `undefined` has removed its field. */
+export function applyChange<Row extends object>(
+  row: Row,
+  change: { [Name in keyof Row]?: Row[Name] | undefined },
+): Row;
+export function applyChange(row: object, change: object): object {
+  return defined({ ...row, ...change });
+}
+
 /** The items by a key, in the order of their first appearance. */
 export function groupBy<Item, Key>(items: Iterable<Item>, toKey: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();

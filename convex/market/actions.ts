@@ -9,7 +9,7 @@ import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
 import { limitSourceRate } from "../providers/data/turns";
-import { awaitRefreshes, defineRefresh } from "../platform/cache";
+import { awaitRefreshes, defineRefresh } from "../platform/refreshes";
 import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";

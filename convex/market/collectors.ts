@@ -12,7 +12,7 @@ import { listKeys } from "../lib/objects";
 import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/turns";
 import { deadlines } from "../platform/outside/deadlines";
 import { SOURCE_NAMES } from "../figures/publicSources";
-import { awaitRefreshes } from "../platform/cache";
+import { awaitRefreshes } from "../platform/refreshes";
 import { DAY, HOUR, getRoundedNow, rejectWhenLate } from "../lib/time";
 import { askCandles, askDay, askDepth, getCoinbasePage } from "../providers/data/coinbase";
 import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko";

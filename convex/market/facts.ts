@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { claimRefresh, findRefresh, finishRefresh } from "../platform/cache";
+import { claimRefresh, findRefresh, finishRefresh } from "../platform/answers";
 import { defineMutation } from "../platform/changes";
 import { KINDS, vFact, type Fact, type FactKind } from "../figures/facts";
 import { isMajor, resolveSymbol } from "../lib/money/coins";

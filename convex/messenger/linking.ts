@@ -13,10 +13,10 @@ import {
   parseMessengerLogin,
   getAccountName,
   findOwner,
-  requireSetter,
   requireUser,
   saveAccount,
 } from "../identity/model";
+import { requireSetter } from "../identity/settings";
 import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { literals } from "../lib/literals";

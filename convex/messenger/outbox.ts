@@ -1,5 +1,5 @@
 import type { FunctionHandle } from "convex/server";
-import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
@@ -8,6 +8,7 @@ import { getOptional } from "../lib/env";
 import { getErrorMessage } from "../lib/errors";
 import { hasLeft } from "../platform/limits/charges";
 import { log } from "../lib/log";
+import { applyChange } from "../lib/objects";
 import { NOBODY } from "../platform/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
 import { markForeign } from "./format";
@@ -171,7 +172,7 @@ async function applyStep(
   change: Change,
 ): Promise<SendAttempt | null> {
   await ctx.db.patch("messages", row._id, change);
-  const after = await getOrThrow(ctx, "messages", row._id);
+  const after = applyChange(row, change);
   if (after.state === "sending") return beginNextAttempt(ctx, after);
   if (after.state === "queued") {
     await ctx.scheduler.runAt(after.dueAt, internal.messenger.delivery.resumeDelivery, {});

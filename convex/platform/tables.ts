@@ -71,7 +71,7 @@ export const platformTables = {
     .index("by_subject", ["subject"]),
 
   /**
-   * Cached answers, and the work to renew them. Written by `platform/cache.ts` for the room that owns the key; one row per
+   * Cached answers, and the work to renew them. Written by `platform/answers` for the room that owns the key; one row per
    * key. Dies a week after its last work began.
    */
   answers: defineTable({

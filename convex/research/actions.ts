@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { deflateSync, strToU8 } from "fflate";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
@@ -7,7 +8,7 @@ import { defined } from "../lib/objects";
 import { AppError, getErrorMessage } from "../lib/errors";
 import type { BillingSubject } from "../platform/limits/callers";
 import { log } from "../lib/log";
-import { defineRefresh } from "../platform/cache";
+import { defineRefresh } from "../platform/refreshes";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage } from "../platform/outside/calls";
 import { vBillingSubject } from "../platform/tables";
@@ -208,7 +209,9 @@ async function askMarket(
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
     .slice(0, MOVERS);
-  return { trending, movers, marketDataRaw: cut(raw, RAW_LIMIT) };
+  const stored =
+    raw === "" ? {} : { marketDataRaw: deflateSync(strToU8(cut(raw, RAW_LIMIT))).slice().buffer };
+  return { trending, movers, ...stored };
 }
 
 async function askSentimentOn(

@@ -19,7 +19,7 @@ import {
 import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import { log } from "../lib/log";
 import { toBillingSubject } from "../platform/limits/callers";
-import { readThrough } from "../platform/cache";
+import { readThrough } from "../platform/refreshes";
 import { toIso, MINUTE } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
 import { toResearchKey, isSettled, parseResult } from "./model";

@@ -8,7 +8,7 @@ import { getErrorData } from "../lib/errors";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryBy } from "../platform/records";
 import { listKeys } from "../lib/objects";
-import { markOutdated } from "../platform/cache";
+import { markOutdated } from "../platform/answers";
 import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE } from "../lib/time";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
@@ -19,13 +19,16 @@ import { MODELS, vAnswers, vModel, vSentimentOutput, type Answers, type Model } 
 const INTERVAL_MS = 30 * MINUTE;
 
 /**
- * Adds a data point to a shift: a recent observation of its focus, a pending one, or a new one, which waits for its
- * turn and is collected again if its server is lost. The next one is due a whole interval later, however late this one
- * is.
+ * Adds a data point to a shift. The next one is due a whole interval later, however late this one is.
+ * @param shared The observations of this check by focus: the shifts that are due together read it once.
  * @returns `false` if the day's budget is used up twice; then the shift goes on without the data point.
  */
-export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
-  const { token: focus, paidBy } = shift;
+export async function addDataPoint(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  now: number,
+  shared = new Map<string, Id<"observations">>(),
+): Promise<boolean> {
   const nextCollectionAt = now + INTERVAL_MS;
   // Shifts that are due at the same moment share a check.
   const other = await ctx.db
@@ -36,42 +39,55 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
     .first();
   if (other === null)
     await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.checkShiftsNow, {});
-  await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
-  const latest = await findLatestObservation(ctx, focus);
-  let observationId = latest?._id;
-  if (observationId === undefined || !(latest?.state === "waiting" || isRecent(latest))) {
-    try {
-      await refuseBeyond(ctx, "service");
-    } catch (error) {
-      if (getErrorData(error)?.code !== "rate_limited") throw error;
-      return false;
-    }
-    observationId = await ctx.db.insert("observations", { focus, state: "waiting", at: now, missing: [] });
-    await enqueueWork(
-      ctx,
-      internal.research.actions.collect,
-      // A running shift is owed its collections: they count in its starter's part of the budget, which does not refuse
-      // them.
-      { observationId, focus, billTo: { ...paidBy, class: "shift" } },
-      {
-        queue: "models",
-        rank: paidBy.class,
-        attempts: 2,
-        onFailure: buildFailureHandler(internal.research.observations.storeLost, { observationId }),
-      },
-    );
+  const observationId = shared.get(shift.token) ?? (await findOrOpenObservation(ctx, shift, now));
+  if (observationId === null) {
+    await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
+    return false;
   }
-  await ctx.db.patch("shifts", shift._id, { observationIds: [...shift.observationIds, observationId] });
+  shared.set(shift.token, observationId);
+  const observationIds = [...shift.observationIds, observationId];
+  await ctx.db.patch("shifts", shift._id, { nextCollectionAt, observationIds });
   return true;
 }
 
-async function findLatestObservation(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
-  return queryBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
+/**
+ * A recent observation of a shift's focus, a pending one, or a new one, which waits for its turn and is collected again if
+ * its server is lost; `null` if the day's budget is used up twice.
+ */
+async function findOrOpenObservation(
+  ctx: MutationCtx,
+  { token: focus, paidBy }: Doc<"shifts">,
+  now: number,
+): Promise<Id<"observations"> | null> {
+  const latest = await queryBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
+  if (latest !== null && (latest.state === "waiting" || isRecent(latest, now))) return latest._id;
+  try {
+    await refuseBeyond(ctx, "service");
+  } catch (error) {
+    if (getErrorData(error)?.code !== "rate_limited") throw error;
+    return null;
+  }
+  const row = { focus, state: "waiting" as const, at: now, missing: [] };
+  const observationId = await ctx.db.insert("observations", row);
+  await enqueueWork(
+    ctx,
+    internal.research.actions.collect,
+    // A running shift is owed its collections: they count in its starter's part of the budget, which does not refuse
+    // them.
+    { observationId, focus, billTo: { ...paidBy, class: "shift" } },
+    {
+      queue: "models",
+      rank: paidBy.class,
+      attempts: 2,
+      onFailure: buildFailureHandler(internal.research.observations.storeLost, { observationId }),
+    },
+  );
+  return observationId;
 }
 
 /** Whether a shift may share it: an observation on demand may lack the gateway's list. */
-const isRecent = (row: Doc<"observations"> | null): boolean =>
-  row !== null && Date.now() - row.at <= SHARED_FOR_MS && row.market?.marketDataRaw !== "";
+const isRecent = ({ at, market }: Doc<"observations">, now: number): boolean =>
+  now - at <= SHARED_FOR_MS && (market === undefined || market.marketDataRaw !== undefined);
 
 /** More observations of a focus than are made while one of its answers is reusable. */
 const MOST_SERVING = 16;

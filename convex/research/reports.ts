@@ -57,6 +57,8 @@ const ATTEMPTS = 4;
 const REPORTABLE_MS = 10 * MINUTE;
 /** The longest wait for a collection; then the report names what is missing. */
 const WAITED_MS = 6 * MINUTE;
+/** So many of its latest data points, those of two hours, a report describes. */
+const DESCRIBED = 5;
 /** The name of the agent that writes the reports. */
 const AGENT_ID = "research-default";
 
@@ -84,7 +86,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
   await enqueueWork(
     ctx,
     internal.research.actions.writeReport,
-    { reportId, occasion, focus, startedAt, observationIds },
+    { reportId, occasion, focus, startedAt, observationIds: chooseDataPoints(observationIds) },
     {
       queue: "models",
       rank: shift.paidBy.class,
@@ -93,6 +95,12 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
       onFailure: buildFailureHandler(internal.research.reports.storeReportFailure, { reportId }),
     },
   );
+}
+
+/** The data points that a report reads, oldest first: the latest, and of those before, for what persists, one an hour. */
+function chooseDataPoints(ids: readonly Id<"observations">[]): Id<"observations">[] {
+  const before = ids.length - DESCRIBED;
+  return ids.filter((_, index) => index >= before || (before - index) % 2 === 0);
 }
 
 /** Whether a shift's latest collection is recent enough for a report; if it is too old, a new one is started. */

@@ -26,8 +26,11 @@ const vMarketOutput = v.object({
   movers: v.array(
     v.object({ symbol: v.string(), price: v.number(), change24h: v.number(), source: vRowSource }),
   ),
-  /** The gateway's answer; "" on demand if the sources had no gap. */
-  marketDataRaw: v.string(),
+  /**
+   * The gateway's answer, deflated: each report of a shift reads the rows again. Absent on demand if the sources had no
+   * gap; a text in rows of earlier versions.
+   */
+  marketDataRaw: v.optional(v.union(v.bytes(), v.string())),
 });
 
 export const vSentimentOutput = v.object({

@@ -9,7 +9,7 @@ import { orNullIfDown } from "../lib/log";
 import { deadlines } from "../platform/outside/deadlines";
 import { defineProviderAction } from "../platform/outside/calls";
 import { limitSourceRate } from "../providers/data/turns";
-import { defineRefresh } from "../platform/cache";
+import { defineRefresh } from "../platform/refreshes";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { getLivePrice } from "../market/live";

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { findAnswer, beginRefresh } from "../platform/cache";
+import { findAnswer } from "../platform/answers";
+import { beginRefresh } from "../platform/cache";
 import { defineMutation, defineCron } from "../platform/changes";
 import { vCaller } from "../platform/limits/callers";
 import { MINUTE } from "../lib/time";

@@ -7,7 +7,7 @@ import { EXAMPLE_USER, optionalUserId, wholeNumberWithDefault } from "../platfor
 import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint";
 import type { Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
-import { awaitRefreshAs } from "../platform/cache";
+import { awaitRefreshAs } from "../platform/refreshes";
 import { DAY, toDay, toIso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { proofEndpoints, signalExample, storedExample } from "./proof";

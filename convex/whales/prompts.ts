@@ -2,7 +2,7 @@ import { parse } from "convex-helpers/validators";
 import * as z from "zod";
 import { hasFigures } from "../figures/writtenNumbers";
 import { extractJson } from "../lib/text/json";
-import { removeForeignLinksDeep } from "../lib/text/strings";
+import { removeForeignLinksDeep } from "../lib/text/markup";
 import { shortLine, readValue, symbol, positiveUsd } from "../figures/answers";
 import { ALERT_TYPES, DIRECTIONS, FLOOR_USD } from "./coins";
 import { vReported, type Reported } from "./tables";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { decodeFacts, encodeFacts } from "../../convex/market/facts";
-import { removeForeignLinks } from "../../convex/lib/text/strings";
+import { removeForeignLinks } from "../../convex/lib/text/markup";
 import { test } from "../support/app";
 
 /** Posts are read by models, and may have been written for that. */

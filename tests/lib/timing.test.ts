@@ -15,7 +15,7 @@ import { extractJson, parseTolerantly } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
 import { typeset } from "../../convex/lib/text/numbers";
 import { splitLines, normalizeText } from "../../convex/lib/text/sentences";
-import { removeForeignLinks } from "../../convex/lib/text/strings";
+import { removeForeignLinks } from "../../convex/lib/text/markup";
 import { toPlainText, renderCard, toParagraphs } from "../../convex/messenger/format";
 import { parseProof } from "../../convex/payments/proofs";
 import { isPage, parsePause, parseRefusal } from "../../convex/providers/rejections";

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { inflateSync, strFromU8 } from "fflate";
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
@@ -125,11 +126,13 @@ test("a shift on a token walks its 8 hours", async ({ app }) => {
       market: {
         trending: expect.arrayContaining([expect.objectContaining({ rank: 1 })]),
         movers: expect.arrayContaining([expect.objectContaining({ change24h: expect.any(Number) })]),
-        marketDataRaw: expect.stringContaining('"top20"'),
+        marketDataRaw: expect.any(ArrayBuffer),
       },
       sentiment: { degraded: false, tokens: expect.any(Array) },
       onchain: { signals: expect.any(Array) },
     });
+  const raw = observations[0]?.market?.marketDataRaw;
+  expect(raw instanceof ArrayBuffer && strFromU8(inflateSync(new Uint8Array(raw)))).toContain('"top20":[{');
   expect(interim.recentReports).toMatchObject([{ summary: await ledBy(app, "SOL") }]);
   expect(JSON.stringify(asked(app, "research_result")[0]?.body)).toMatch(
     /SOL \| f1 [+-][\d.]+% \|.*# \w+, 09:00Z\\nsubject \| price when the shift began\\nSOL \| f2 \$/,
@@ -165,6 +168,10 @@ test("a shift on a token walks its 8 hours", async ({ app }) => {
   );
 
   const latest = await app.get("/mcp/research/report?token=sol");
+  // Of six data points the latest five, and those before once an hour.
+  expect(JSON.stringify(asked(app, "research_result").at(-1)?.body)).toMatch(
+    /Most persistent trending tokens, [^:]*: \w+ in [1-5] of 5,/,
+  );
   expect(latest.body).toMatchObject({
     ...{ jobId, type: "final", messengerSent: true, jobToken: "SOL", jobStartedAt: startedAt },
     userId: expect.stringMatching(/^usr_[0-9a-f]{24}$/),

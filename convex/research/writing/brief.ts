@@ -1,7 +1,7 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { internalQuery } from "../../_generated/server";
-import { buildFacts, vFact, type Fact } from "../../figures/facts";
+import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { buildFacts, vFact, type Fact, type FactKind } from "../../figures/facts";
 import {
   numberSources,
   isModels,
@@ -17,7 +17,7 @@ import { SOURCE_NAMES } from "../../figures/publicSources";
 import { listKeys } from "../../lib/objects";
 import { HOUR, MINUTE } from "../../lib/time";
 import { LISTS, getFactsAt, withoutRepeats } from "../../market/facts";
-import type { CollectionRequest } from "../../market/tables";
+import type { CollectionRequest, Collector } from "../../market/tables";
 import { listLatestAlerts } from "../../whales/model";
 import { describeMissing, SHARED_FOR_MS } from "../model";
 import { MODELS, vMissingSource, type MissingSource, type Model } from "../tables";
@@ -85,18 +85,11 @@ export const readBrief = internalQuery({
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
     const requested = listCollectionsFor(focus);
     const now = await getFactsAt(ctx, { wanted: requested, withinMs: GOOD_MS, at });
-    // The first collection may have reused recent facts, and takes a moment.
-    const begun = {
-      wanted: requested,
-      withinMs: SHARED_FOR_MS + COLLECTED_MS,
-      at: (startedAt ?? 0) + COLLECTED_MS,
-    };
     return buildBrief(focus, {
       ...now,
       observations: rows.flatMap((row) => row ?? []),
       whales: await listLatestAlerts(ctx, at - WHALES_WITHIN_MS),
-      moves:
-        startedAt === undefined ? [] : computeMoves(focus, (await getFactsAt(ctx, begun)).facts, now.facts),
+      moves: startedAt === undefined ? [] : await readMoves(ctx, focus, startedAt, now.facts),
       cycles: startedAt === undefined ? 1 : LAST_CYCLES,
       at,
     });
@@ -250,15 +243,30 @@ function listMissing(
   );
 }
 
+/** The collections with the price of a token, by the kind of fact. */
+const PRICED_BY = { lastTrade: "day", price: "markets" } as const satisfies Partial<
+  Record<FactKind, Collector>
+>;
+
 /**
  * How the focus, or the largest coin, has moved since a shift began: three facts, of which the first is computed. Both
  * prices are of one source: in a quiet hour sources differ by more than a price moves.
  */
-function computeMoves(focus: string, before: readonly Fact[], now: readonly Fact[]): UnnumberedSource[] {
+async function readMoves(
+  ctx: QueryCtx,
+  focus: string,
+  startedAt: number,
+  now: readonly Fact[],
+): Promise<UnnumberedSource[]> {
   const token = focus === "" ? "BTC" : focus;
-  for (const kind of ["lastTrade", "price"] as const) {
+  // The first collection may have reused recent facts, and takes a moment.
+  const begun = { withinMs: SHARED_FOR_MS + COLLECTED_MS, at: startedAt + COLLECTED_MS };
+  for (const kind of listKeys(PRICED_BY)) {
     const of = (facts: readonly Fact[]) => facts.filter((one) => one.subject === token && one.kind === kind);
-    const first = of(before).find(({ source }) => of(now).some((one) => one.source === source));
+    const collector = PRICED_BY[kind];
+    const wanted = [{ collector, subject: collector === "day" ? token : "" }];
+    const before = of((await getFactsAt(ctx, { ...begun, wanted })).facts);
+    const first = before.find(({ source }) => of(now).some((one) => one.source === source));
     const last = of(now).find(({ source }) => source === first?.source);
     if (first === undefined || last === undefined) continue;
     const value = (Number(last.value) / Number(first.value) - 1) * 100;
