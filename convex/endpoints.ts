@@ -2,6 +2,7 @@ import { linkEndpoints } from "./accounts/linkHttp";
 import { pageFormEndpoints, pageLinkEndpoints } from "./accounts/pageHttp";
 import { paperEndpoints } from "./accounts/paperHttp";
 import { alertEndpoints } from "./alerts/http";
+import { standingEndpoints } from "./alerts/standing/http";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
@@ -37,7 +38,13 @@ export const endpointsByDomain: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...orderEndpoints, ...paperEndpoints, ...pageLinkEndpoints],
+  wallets: [
+    ...walletEndpoints,
+    ...orderEndpoints,
+    ...standingEndpoints,
+    ...paperEndpoints,
+    ...pageLinkEndpoints,
+  ],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

@@ -2,6 +2,7 @@ import { httpRouter } from "convex/server";
 import { resolveAccountForRequest } from "./identity/access";
 import { loadEndpoint, mount, type Routes } from "./platform/http/router";
 
+const standing = () => import("./alerts/standing/http").then(({ standingEndpoints }) => standingEndpoints);
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
@@ -88,6 +89,9 @@ const routes: Routes = {
   "/mcp/defi/portfolio": { GET: wallets },
   "/mcp/defi/history": { GET: wallets },
   "/mcp/defi/send": { POST: orders },
+  "/mcp/defi/standing": { GET: standing, POST: standing },
+  "/mcp/defi/standing/call": { POST: standing },
+  "/mcp/defi/standing/off": { POST: standing },
   "/mcp/defi/swap": { POST: orders },
   "/mcp/defi/transaction": { GET: wallets },
   "/social/mention": { GET: social, POST: social },

@@ -4,6 +4,7 @@ import { internalAction } from "../_generated/server";
 import { derivePseudonym } from "../lib/crypto";
 import { toIso } from "../lib/time";
 import { isGuessableId } from "../platform/records";
+import { deriveCallToken } from "../alerts/standing/model";
 import { deriveLoginCode } from "./chats";
 import { deriveKey } from "./keys";
 import { derivePageToken } from "./pageSessions";
@@ -56,13 +57,20 @@ export const exportData = internalAction({
   },
 });
 
+/** What is derived from a seed, by the kind of secret. */
+const DERIVED: Readonly<Record<string, (seed: string) => string>> = {
+  key: deriveKey,
+  page: derivePageToken,
+  login: deriveLoginCode,
+  call: deriveCallToken,
+};
+
 /** The secret of a card. @param args.subject Its kind and its seed. */
 export const readSecret = internalAction({
   args: { subject: v.string() },
   returns: v.union(v.string(), v.null()),
   handler: (_ctx, { subject }) => {
-    const [kind, seed = ""] = subject.split(" ");
-    const derive = kind === "key" ? deriveKey : kind === "page" ? derivePageToken : deriveLoginCode;
-    return Promise.resolve(derive(seed));
+    const [kind = "", seed = ""] = subject.split(" ");
+    return Promise.resolve(DERIVED[kind]?.(seed) ?? null);
   },
 });

@@ -3,6 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
+import { endStandingOrders } from "../alerts/standing/model";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { isGuessableId, parseUserId } from "../platform/records";
@@ -207,6 +208,8 @@ async function notifyChat(ctx: MutationCtx, login: string, title: string, text: 
 async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const { login: former, claim } = (await findAccount(ctx, userId)) ?? {};
   const stays = former !== undefined && claim?.asked === true;
+  // Before the chat's link ends, so that the chat is told too.
+  if (former !== undefined) await endStandingOrders(ctx, userId, "the account has another login");
   if (stays) {
     const kept = "Its wallet, keys and linked chat stay. The earlier login is one no more.";
     await announce(ctx, userId, ["🔐 Your account has another login", kept]);

@@ -9,6 +9,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { DataModel, TableNames } from "../_generated/dataModel";
 import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { endStandingOrders } from "../alerts/standing/model";
 import { defineMutation } from "../platform/changes";
 import { type Going, type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";
@@ -106,6 +107,7 @@ export const erase = mutation({
 /** `erase` for a caller who is known to be allowed to. */
 export async function eraseAccount(ctx: MutationCtx, row: Account): Promise<null> {
   const { userId, erasingSince = Date.now() } = row;
+  await endStandingOrders(ctx, userId, "your data are being deleted");
   await changeRules(ctx, userId, { erasingSince, recipients: undefined });
   await endBook(ctx, userId);
   await endErasedLink(ctx, userId);

@@ -1,4 +1,6 @@
 import type { MutationCtx } from "../_generated/server";
+import { endStandingOrders } from "../alerts/standing/model";
+import type { Standing } from "../alerts/tables";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import {
@@ -28,6 +30,7 @@ export async function freezeAccount(ctx: MutationCtx, userId: string, by: "login
   const claim = by === "chat" && row?.claim?.asked !== true ? { claim: row?.claim } : {};
   await withdrawCode(ctx, userId, "login");
   await cancelPendingRelaxations(ctx, userId, { frozenAt: Date.now(), thawsAt: undefined, ...claim });
+  await endStandingOrders(ctx, userId, "the account was frozen");
   const byChat = parseMessengerLogin(row?.login) !== null;
   await announce(ctx, userId, [
     "🧊 Your account is frozen",
@@ -61,8 +64,10 @@ export async function cancelPendingRelaxations(
 /** Revokes an account's keys, or those that count only after a moment. */
 export async function revokeKeys(ctx: MutationCtx, userId: string, after = -1): Promise<void> {
   const revokedAt = Date.now();
-  for (const { _id, countsFrom } of await listKeysOfAccount(ctx, userId))
-    if (countsFrom > after) await ctx.db.patch("keys", _id, { revokedAt });
+  const revoked = (await listKeysOfAccount(ctx, userId)).filter(({ countsFrom }) => countsFrom > after);
+  for (const { _id } of revoked) await ctx.db.patch("keys", _id, { revokedAt });
+  const isTheirs = ({ order }: Standing) => revoked.some(({ _id }) => _id === order.keyId);
+  if (revoked.length > 0) await endStandingOrders(ctx, userId, "the key that set it was revoked", isTheirs);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { mutation, type MutationCtx } from "../_generated/server";
+import { endStandingOrders } from "../alerts/standing/model";
 import { AppError } from "../lib/errors";
 import { parseMicroUsd } from "../lib/money/amounts";
 import { bytesToHex } from "@noble/hashes/utils.js";
@@ -118,6 +119,12 @@ export async function revokeKey(ctx: MutationCtx, userId: string, which: string)
     throw new AppError("not_found", "You have no such key: your profile lists yours");
   if (row.revokedAt !== undefined) return null;
   await ctx.db.patch("keys", row._id, { revokedAt: Date.now() });
+  await endStandingOrders(
+    ctx,
+    userId,
+    `the key ${row.name}, which set it, was revoked`,
+    ({ order }) => order.keyId === row._id,
+  );
   await changeRules(ctx, userId);
   await announce(ctx, userId, ["🔑 A key of your account is revoked", `${row.name} opens nothing any more.`]);
   return null;

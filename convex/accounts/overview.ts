@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { describe } from "../alerts/grammar";
+import { describeAlert } from "../alerts/cards";
 import { listUserAlerts } from "../alerts/model";
 import { type Account, getMode, isFrozen, listKeysOfAccount, parseMessengerLogin } from "../identity/model";
 import { derivePseudonym } from "../lib/crypto";
@@ -86,7 +86,7 @@ export const readOverview = internalQuery({
       ),
       waiting: [
         ...asked.flat(),
-        ...proposed.map(({ condition }) => ({ what: describe(condition), note: "an alert, not set yet" })),
+        ...proposed.map((row) => ({ what: describeAlert(row), note: "not set yet" })),
       ],
       orders: await listNewestOrders(ctx, account),
       limits: listLimits(account, allowance, now),
@@ -97,10 +97,12 @@ export const readOverview = internalQuery({
       logins: await listLogins(ctx, account),
       alerts: alerts
         .filter(({ state }) => state === "active")
-        .map(({ condition, fired }) => {
+        .map((row) => {
+          const { fired, expiresAt } = row;
+          const until = expiresAt === undefined ? "" : ` until ${formatDate(expiresAt)}`;
           return {
-            what: describe(condition),
-            note: fired === 0 ? "set" : `fired ${formatCount(fired, "time")}`,
+            what: describeAlert(row),
+            note: `${fired === 0 ? "set" : `fired ${formatCount(fired, "time")}`}${until}`,
           };
         }),
       keys: keys.map((key) => ({ what: key.name, note: describeKey(key, now) })),

@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { CHANGED_MODE, endStandingOrders } from "../alerts/standing/model";
 import { authorize, requireAllowed } from "../identity/access";
 import {
   changeRules,
@@ -138,6 +139,7 @@ async function hasMoved(ctx: QueryCtx, userId: string): Promise<boolean> {
 
 /** Switches the mode: open questions and orders that are not carried out yet are void. */
 async function switchMode(ctx: MutationCtx, userId: string, paper: Account["paper"]): Promise<void> {
+  await endStandingOrders(ctx, userId, CHANGED_MODE);
   await changeRules(ctx, userId, { paper });
 }
 

@@ -1,13 +1,17 @@
 import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatPercent, formatSignedPercent, typeset } from "../lib/text/numbers";
-import { formatDateTime, MINUTE } from "../lib/time";
+import { formatDate, formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import type { Alert, Condition, Observation } from "./tables";
+import { MARKS } from "../research/writing/result";
+import { buildRepeatButton, buildSkipButton, buildStandButton, buildStopButton } from "./standing/cards";
+import { describeStanding, isStanding } from "./standing/terms";
+import type { Alert, Condition, Observation, TimedCondition } from "./tables";
 import {
   describe,
   FUNDING_HOURS,
   formatHours,
   HOW_TO_SAY,
+  isTimed,
   formatCondition,
   describeMovement,
   describeObservation,
@@ -72,7 +76,7 @@ export function buildProposalCard(alert: Alert, present: Present): AlertCard {
     buttons: [
       [
         buildTapButton("set", "Set", alert),
-        ...(condition.kind === "digest" ? [] : [buildTapButton("once", "Only once", alert)]),
+        ...(isTimed(condition) ? [] : [buildTapButton("once", "Only once", alert)]),
         buildTapButton("off", "No", alert),
       ],
     ],
@@ -80,8 +84,9 @@ export function buildProposalCard(alert: Alert, present: Present): AlertCard {
 }
 
 function buildProposalLines({ condition, once, until }: Alert, { latest, holds }: Present): Paragraph {
-  const now =
-    condition.kind === "digest" ? describeClock(condition) : latest && describeObservation(condition, latest);
+  const now = isTimed(condition)
+    ? describeClock(condition)
+    : latest && describeObservation(condition, latest);
   return [
     { bold: `❔ ${describe(condition)}` },
     now === null ? "" : `\nNow: ${now}`,
@@ -91,19 +96,19 @@ function buildProposalLines({ condition, once, until }: Alert, { latest, holds }
   ];
 }
 
-function describeClock({ timeZone }: Extract<Condition, { kind: "digest" }>): string {
+function describeClock({ timeZone }: TimedCondition): string {
   const clock = { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
   return `${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} there`;
 }
 
 export function buildConfirmedCard(alert: Alert): AlertCard {
-  const { expiresAt, condition, once } = alert;
+  const { expiresAt, condition, once, readyAt } = alert;
   const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
   const until = expiresAt === undefined ? "" : ` It ends on ${formatDateTime(expiresAt)}.`;
   return {
     answer: [
       [{ bold: "🔔 Alert set" }, `\n${describe(condition)}`],
-      [`${condition.kind === "digest" ? "You get it every day." : often}${until}`],
+      [`${isTimed(condition) ? `You get it next on ${formatDateTime(readyAt)}.` : often}${until}`],
     ],
     buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
   };
@@ -148,7 +153,7 @@ export function buildProposalsCard(proposals: readonly { alert: Alert; present: 
 
 /** The question for an alert's new level. */
 export function buildEditCard({ condition }: Alert): AlertCard {
-  const what = condition.kind === "digest" ? "time, such as 07:30" : "level, such as";
+  const what = isTimed(condition) ? "time, such as 07:30" : "level, such as";
   const such =
     condition.kind === "price"
       ? ` ${formatDollars(condition.levelUsd)}`
@@ -158,11 +163,15 @@ export function buildEditCard({ condition }: Alert): AlertCard {
   return {
     answer: [
       [{ bold: `✏️ ${describe(condition)}` }],
-      [`Write the new ${what}${condition.kind === "digest" ? "" : such}, within ten minutes.`],
+      [`Write the new ${what}${isTimed(condition) ? "" : such}, within ten minutes.`],
     ],
     buttons: [[MY_ALERTS]],
   };
 }
+
+/** An alert or a standing order, as a sentence. */
+export const describeAlert = (row: Alert): string =>
+  isStanding(row) ? describeStanding(row) : describe(row.condition);
 
 /** An alert of a list, with the present value of an active one. */
 export type Listed = { alert: Alert; latest: Observation | null };
@@ -175,14 +184,13 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
     const { condition, fired, once, state, readyAt } = alert;
     const away = latest === null ? "" : ` · ${formatDistance(alert, latest)}`;
     const quiet =
-      state === "active" && condition.kind !== "digest" && readyAt > now + MINUTE
+      state === "active" && !isTimed(condition) && !isStanding(alert) && readyAt > now + MINUTE
         ? ` · quiet until ${formatDateTime(readyAt)}`
         : "";
-    return `\n${number}. ${describe(condition)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
+    return `\n${number}. ${describeAlert(alert)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
   };
   const [active, proposed] = [of("active"), of("proposed")];
-  const isOn = ({ alert }: Listed) =>
-    active.some((one) => describe(one.alert.condition) === describe(alert.condition));
+  const isOn = ({ alert }: Listed) => active.some((one) => describeAlert(one.alert) === describeAlert(alert));
   const off = of("off").filter((one) => !isOn(one));
   const none =
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
@@ -194,22 +202,32 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
       ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off.map(line)]]),
     ],
     buttons: [
-      ...active.map(({ number, alert }) => [
-        buildTapButton("off", `${number} Off`, alert),
-        buildTapButton("edit", `${number} Edit`, alert),
-        ...(alert.condition.kind === "digest"
-          ? []
-          : alert.readyAt > now + MINUTE
-            ? [buildTapButton("unmute", `${number} Unmute`, alert)]
-            : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
-      ]),
-      ...proposed.map(({ number, alert }) => [
-        buildTapButton("set", `${number} Set`, alert),
-        buildTapButton("off", `${number} No`, alert),
-      ]),
+      ...active.map(({ number, alert }) =>
+        isStanding(alert)
+          ? [
+              buildStopButton(alert, `${number} Stop`),
+              ...(alert.condition.kind === "clock" ? [buildSkipButton(alert, `${number} Skip next`)] : []),
+            ]
+          : [
+              buildTapButton("off", `${number} Off`, alert),
+              buildTapButton("edit", `${number} Edit`, alert),
+              ...(isTimed(alert.condition)
+                ? []
+                : alert.readyAt > now + MINUTE
+                  ? [buildTapButton("unmute", `${number} Unmute`, alert)]
+                  : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
+            ],
+      ),
+      ...proposed.map(({ number, alert }) =>
+        isStanding(alert)
+          ? [buildStandButton(alert, `${number} Set`), buildStopButton(alert, `${number} No`)]
+          : [buildTapButton("set", `${number} Set`, alert), buildTapButton("off", `${number} No`, alert)],
+      ),
       ...off.map(({ number, alert }) => [
-        buildOnButton(`${number} On`, [alert.condition], alert.once) ??
-          buildAgainButton(alert.condition, `${number} On`),
+        isStanding(alert)
+          ? buildRepeatButton(alert, `${number} On`)
+          : (buildOnButton(`${number} On`, [alert.condition], alert.once) ??
+            buildAgainButton(alert.condition, `${number} On`)),
       ]),
     ],
   };
@@ -247,7 +265,7 @@ export function buildFiringCard(
       [wish],
     ];
   }
-  if (move === null || condition.kind === "digest")
+  if (move === null || !("token" in condition))
     return [[{ bold: `🔔 ${describeObservation(condition, observation)}` }], [wish]];
   const { priceUsd, percent, windowHours } = move;
   const now = formatDollars(priceUsd);
@@ -262,12 +280,56 @@ export function buildFiringCard(
 export function buildFiredButtons(alert: Alert): Button[][] {
   const { condition, once } = alert;
   if (once) return [[buildAgainButton(condition, "Set again")]];
-  if (condition.kind === "digest") return [[buildTapButton("off", "Off", alert)]];
+  if (!("token" in condition) || isTimed(condition)) return [[buildTapButton("off", "Off", alert)]];
   return [
     [
       buildTapButton("off", "Off", alert),
       buildTapButton("mute", "Mute 2 h", alert),
       { text: "Why", command: `ask Why has ${condition.token} moved today?` },
     ],
+  ];
+}
+
+/** A change of price that counts as news, as a part of it. */
+const MOVED = 0.03;
+type Told = NonNullable<Alert["told"]>;
+type Found = Pick<Told, "outlook" | "priceUsd">;
+
+/** Whether research is news: another outlook, or a price that has moved by 3 %. The first always is. */
+export function hasChanged(told: Told | undefined, { outlook, priceUsd }: Found): boolean {
+  if (told === undefined || told.outlook !== outlook) return true;
+  return priceUsd !== null && told.priceUsd !== null && Math.abs(priceUsd / told.priceUsd - 1) >= MOVED;
+}
+
+const toMark = (outlook: string): string =>
+  MARKS[outlook === "bullish" || outlook === "bearish" ? outlook : "neutral"];
+
+/** Research at its hour: the change first. */
+export function buildBriefCard(
+  { token }: Extract<Condition, { kind: "research" }>,
+  told: Told | undefined,
+  found: Found & { summary: string; fetchedAt: number; held?: string | undefined },
+): Paragraph[] {
+  const { outlook, priceUsd, summary, fetchedAt, held } = found;
+  const was =
+    told === undefined || told.outlook === outlook
+      ? ""
+      : ` was ${toMark(told.outlook)} since ${formatDate(told.at)}`;
+  const moved =
+    told?.priceUsd == null || priceUsd === null
+      ? ""
+      : ` ${formatSignedPercent((priceUsd / told.priceUsd - 1) * 100)}`;
+  const price = priceUsd === null ? "" : `, ${formatDollars(priceUsd)}`;
+  return [
+    [{ bold: `${toMark(outlook)}${was} · ${token}${moved}${price}` }, `\n${formatDateTime(fetchedAt)}`],
+    [summary],
+    ...(held === undefined ? [] : [[`You hold ${held}.`]]),
+    [{ command: `report ${token}` }, " has the whole text with its sources."],
+  ];
+}
+
+export function buildNoBriefCard({ condition, readyAt }: Alert): Paragraph[] {
+  return [
+    [`${describe(condition)}: none could be made today. The next is due on ${formatDateTime(readyAt)}.`],
   ];
 }

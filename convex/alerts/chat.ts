@@ -5,9 +5,10 @@ import { resolveSymbol } from "../lib/money/coins";
 import { formatDateTime } from "../lib/time";
 import type { Caller } from "../platform/limits/callers";
 import { buildConfirmedCard, buildEditCard, buildEndedCard, buildListCard, type AlertCard } from "./cards";
-import { HOW_TO_SAY } from "./grammar";
+import { HOW_TO_SAY, isTimed } from "./grammar";
 import { toTemplate } from "./phrases";
 import { readLine } from "./reading";
+import { answerStandingTap, isStandingTap } from "./standing/chat";
 import { answerWords, type Answered, type Kept } from "./service";
 import type { Alert } from "./tables";
 
@@ -30,7 +31,8 @@ export async function answerChatWords(
     const alerts: Alert[] = await ctx.runQuery(internal.alerts.model.listAlerts, { userId });
     const isMeant = ({ state, condition }: Alert) =>
       state !== "off" &&
-      condition.kind !== "digest" &&
+      !isTimed(condition) &&
+      condition.kind !== "call" &&
       (token === "" || condition.token === resolveSymbol(token));
     const [last] = alerts.filter(isMeant).sort((a, b) => b._creationTime - a._creationTime);
     if (last === undefined) return { kind: "open", say: "You have no such alert." };
@@ -43,15 +45,28 @@ export async function answerChatWords(
 }
 
 /** What a button does to an alert, by the word before its id (before its lines for `on` and `only`). */
-export const TAPPED = /^(?:(set|once|off|mute|unmute|edit) +(\S{1,40})|(on|only) +(.{1,100}))$/;
+export const TAPPED =
+  /^(?:(set|once|off|mute|unmute|edit|stand|stop|skip|rotate|again) +(\S{1,40})(?: (\w{1,10}))?|(on|only) +(.{1,100}))$/;
 
-/** The card that follows a tap. The list says why nothing more can be set. */
-export async function answerTap(ctx: ActionCtx, userId: string, argument: string): Promise<AlertCard> {
-  const [, change, alertId = "", what = change ?? "on", lines = ""] = TAPPED.exec(argument) ?? [];
+/**
+ * The card that follows a tap. The list says why nothing more can be set.
+ * @param messengerId The account that taps.
+ * @returns Also the seed of the token in a new address, which the card shows once.
+ */
+export async function answerTap(
+  ctx: ActionCtx,
+  userId: string,
+  argument: string,
+  messengerId: string,
+): Promise<AlertCard & { seed?: string }> {
+  const [, change, alertId = "", detail = "", what = change ?? "on", lines = ""] =
+    TAPPED.exec(argument) ?? [];
   const own = { userId, alertId };
   const list = async (say?: string): Promise<AlertCard> =>
     buildListCard(await ctx.runQuery(internal.alerts.model.listForCard, { userId }), Date.now(), say);
   try {
+    if (isStandingTap(what))
+      return await answerStandingTap(ctx, what, { userId, standingId: alertId, messengerId }, detail);
     if (what === "off") return buildEndedCard(await ctx.runMutation(internal.alerts.model.endAlert, own));
     if (what === "mute" || what === "unmute") {
       const isOver = what === "unmute";
@@ -86,6 +101,6 @@ export async function answerTap(ctx: ActionCtx, userId: string, argument: string
   } catch (error) {
     const failure = getErrorData(error);
     if (failure?.code !== "conflict") throw error;
-    return list(`${failure.message}.`);
+    return await list(`${failure.message}.`);
   }
 }

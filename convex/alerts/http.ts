@@ -9,6 +9,7 @@ import { toIso } from "../lib/time";
 import { DELIVERY_RULES } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
+import { listStandingRows, standingChange, standingShape, stopStanding } from "./standing/http";
 import type { Alert } from "./tables";
 
 /** Alerts over HTTP. */
@@ -31,7 +32,10 @@ const alertShape = z.object({
 
 const toPublicAlert = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
   const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: row.until ?? null };
-  return { ...none, ...row, alertId, createdAt, words: describe(row.condition) };
+  const { condition } = row;
+  if (condition.kind === "clock" || condition.kind === "call")
+    throw new AppError("internal", "A standing order is no alert");
+  return { ...none, ...row, alertId, createdAt, condition, words: describe(condition) };
 };
 
 const nowShape = z
@@ -165,55 +169,66 @@ const list: MountedEndpoint = defineEndpoint({
   path: "/alerts",
   summary: "A user's alerts.",
   description: "They go to the user's own chat, and as `alert.fired` to the webhooks that ask for it.",
-  example: { input: { userId: EXAMPLE_USER }, output: { alerts: [example] } },
+  example: { input: { userId: EXAMPLE_USER }, output: { alerts: [example], standing: [] } },
   input: z.object({ userId }),
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
+    standing: z.array(standingShape).describe("Standing orders, as GET /mcp/defi/standing answers them"),
   }),
   handler: async (ctx, input) => {
     const alerts = await ctx.runQuery(internal.alerts.model.listAlerts, input);
-    return { alerts: alerts.map(toPublicAlert) };
+    return { alerts: alerts.map(toPublicAlert), standing: await listStandingRows(ctx, input.userId) };
   },
 });
 
-/** Defines an endpoint that changes one alert. */
-const defineAlertChange = (
-  path: "/alerts/confirm" | "/alerts/off",
-  texts: Record<"summary" | "description", string>,
-  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<Alert>,
-): MountedEndpoint =>
-  defineEndpoint({
-    ...DELIVERY_RULES,
-    ...texts,
-    methods: ["POST"],
-    path,
-    errors: {
-      not_found: "This user has no alert of this id.",
-      conflict: "The user has the most active alerts that are allowed, or the alert is off.",
-    },
-    example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
-    input: z.object({ userId, alertId: requiredText(64).describe("The `alertId` from an earlier answer.") }),
-    returns: z.object({ alert: alertShape }),
-    handler: async (ctx, input) => ({ alert: toPublicAlert(await change(ctx, input)) }),
-  });
+const alertId = requiredText(64).describe("The `alertId` from an earlier answer.");
+const changeErrors = {
+  not_found: "This user has no alert of this id.",
+  conflict: "The user has the most active alerts that are allowed, or the alert is off.",
+};
 
-const accept = defineAlertChange(
-  "/alerts/confirm",
-  {
-    summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
-    description:
-      "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days for a `userId` without a login: a card says so then. A `userId` with a login may have 20 active alerts, others 5.",
+const accept: MountedEndpoint = defineEndpoint({
+  ...DELIVERY_RULES,
+  methods: ["POST"],
+  path: "/alerts/confirm",
+  summary: "Switches a proposed alert on, or keeps an active one for the same time again.",
+  description:
+    "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days for a `userId` without a login: a card says so then. A `userId` with a login may have 20 active alerts, others 5.",
+  errors: changeErrors,
+  example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+  input: z.object({ userId, alertId }),
+  returns: z.object({ alert: alertShape }),
+  handler: async (ctx, input) => {
+    const alert: Alert = await ctx.runMutation(internal.alerts.model.accept, input);
+    return { alert: toPublicAlert(alert) };
   },
-  (ctx, input) => ctx.runMutation(internal.alerts.model.accept, input),
-);
+});
 
-const end = defineAlertChange(
-  "/alerts/off",
-  {
-    summary: "Switches an alert off, or drops a proposal.",
-    description: "It stays in the list for 90 days, and cannot be switched on again.",
+const end: MountedEndpoint = defineEndpoint({
+  limit: "settings",
+  access: "shown",
+  methods: ["POST"],
+  path: "/alerts/off",
+  summary: "Switches an alert off, or drops a proposal; with a `standingId` stops a standing order.",
+  description: "It stays in the list for 90 days, and cannot be switched on again.",
+  errors: { ...changeErrors, forbidden: "The owner has not allowed this." },
+  example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+  input: z.object({ userId, alertId: alertId.optional(), standingId: standingChange.optional() }),
+  returns: z.object({ alert: alertShape.optional(), standing: standingShape.optional() }),
+  handler: async (ctx, { userId, alertId, standingId }, call) => {
+    if ((alertId === undefined) === (standingId === undefined))
+      throw new AppError("invalid_request", "alertId is required, or standingId instead of it");
+    if (standingId !== undefined) return { standing: await stopStanding(ctx, { userId, standingId }, call) };
+    await ctx.runQuery(internal.identity.access.resolveRequestedAccount, {
+      ...{ name: call.requestedId ?? userId, access: "delivery" as const, now: Date.now() },
+      ...(call.caller.keyHash === undefined ? {} : { keyHash: call.caller.keyHash }),
+    });
+    const alert: Alert = await ctx.runMutation(internal.alerts.model.endAlert, {
+      userId,
+      alertId: alertId ?? "",
+    });
+    return { alert: toPublicAlert(alert) };
   },
-  (ctx, input) => ctx.runMutation(internal.alerts.model.endAlert, input),
-);
+});
 
 export const alertEndpoints: MountedEndpoint[] = [propose, set, list, accept, end];

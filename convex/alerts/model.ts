@@ -1,3 +1,4 @@
+import type { WithoutSystemFields } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
@@ -9,10 +10,10 @@ import { hasLeft } from "../platform/limits/charges";
 import { queryBy, queryByBoth } from "../platform/records";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
-import { enqueueCard, findApprovingLink, isChatUser } from "../messenger/model";
+import { enqueueCard, findApprovingLink, findLinkedChat, isChatUser } from "../messenger/model";
 import { findOwner } from "../identity/model";
 import { buildProposalCard } from "./cards";
-import { CLOCK, describe, getNextTime, toBasis, toWatch } from "./grammar";
+import { CLOCK, describe, getNextTime, isTimed, toBasis, toWatch } from "./grammar";
 import { findLastObservation } from "./observations";
 import { alertTables, vObservation, type Alert, type Condition, type Observation } from "./tables";
 
@@ -21,6 +22,8 @@ import { alertTables, vObservation, type Alert, type Condition, type Observation
 /** Active alerts of a user with a login, and of a `userId` without one, since inventing ids costs nothing. */
 const MOST_ACTIVE = 20;
 const MOST_UNPROVEN = 5;
+/** The most of them that research: each costs the report of a model. */
+const MOST_RESEARCHED = 3;
 /** The most open proposals of a user: a further one replaces the oldest. */
 const MOST_PROPOSED = 10;
 /** The most open proposals that callers with only the id may add to. */
@@ -37,7 +40,7 @@ const MUTED_MS = 2 * HOUR;
 const ANSWERED_WITHIN_MS = 10 * MINUTE;
 
 const vProposal = alertTables.alerts.validator.pick("userId", "condition", "once", "until", "replaces");
-const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
+export const vAlert = alertTables.alerts.validator.extend({ _id: v.id("alerts"), _creationTime: v.number() });
 
 /**
  * Stores a proposal until its user confirms it. If the user has an alert with the same line, that one is returned: an
@@ -66,18 +69,11 @@ export const proposeToOwner = internalMutation({
         "forbidden",
         "This userId has an owner: setting an alert needs the owner's token, a key with the scope withdraw, or a tap in the owner's chat, which has to be linked with the service's bot",
       );
-    const open = await queryInState(ctx, userId, "proposed").take(ALL);
-    const shown = findSame(proposal.condition, open);
+    const shown = findSame(proposal.condition, await queryInState(ctx, userId, "proposed").take(ALL));
     if (shown !== undefined) return getOrThrow(ctx, "alerts", shown._id);
+    await requireAskable(ctx, userId);
     const alert = await propose(ctx, proposal);
     if (alert.state === "active") return alert;
-    if (open.length >= MOST_ASKED)
-      throw limitExceeded("The owner has not answered the last proposals of alerts yet", HOUR);
-    if (!(await hasLeft(ctx, "askedAlert", userId)))
-      throw limitExceeded(
-        "The owner was asked for ten alerts in a day by callers with only the userId",
-        HOUR,
-      );
     const { answer, buttons } = buildProposalCard(alert, { latest: null, holds: false });
     const asks: Paragraph = ["Somebody who knows your account id asks for an alert."];
     const to = { userId, chatId: link.messengerId, bot: "default" as const };
@@ -85,6 +81,15 @@ export const proposeToOwner = internalMutation({
     return alert;
   },
 });
+
+/** Counts a card that asks an owner on the word of a caller with only the id. @throws AppError `rate_limited` */
+export async function requireAskable(ctx: MutationCtx, userId: string): Promise<void> {
+  const open = await queryInState(ctx, userId, "proposed").take(MOST_ASKED);
+  if (open.length === MOST_ASKED)
+    throw limitExceeded("The owner has not answered the last proposals of alerts yet", HOUR);
+  if (!(await hasLeft(ctx, "askedAlert", userId)))
+    throw limitExceeded("The owner was asked for ten alerts in a day by callers with only the userId", HOUR);
+}
 
 async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition, ...requestedEnd } = proposal;
@@ -97,11 +102,19 @@ async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Pro
       await ctx.db.patch("alerts", same._id, requestedEnd);
     return getOrThrow(ctx, "alerts", same._id);
   }
+  return insertProposal(ctx, { ...proposal, ...toWatch(condition) });
+}
+
+/** Stores a proposal, in the place of the oldest where there are too many. */
+export async function insertProposal(
+  ctx: MutationCtx,
+  proposal: Omit<WithoutSystemFields<Alert>, "state" | "readyAt" | "fired">,
+): Promise<Alert> {
+  const proposed = await queryInState(ctx, proposal.userId, "proposed").take(MOST_PROPOSED);
   const [oldest] = proposed;
   if (oldest !== undefined && proposed.length >= MOST_PROPOSED) await ctx.db.delete("alerts", oldest._id);
   const begun = { state: "proposed", readyAt: 0, fired: 0 } as const;
-  const alertId = await ctx.db.insert("alerts", { ...proposal, ...toWatch(condition), ...begun });
-  return getOrThrow(ctx, "alerts", alertId);
+  return getOrThrow(ctx, "alerts", await ctx.db.insert("alerts", { ...proposal, ...begun }));
 }
 
 /** Whether an alert has the end that a request names. */
@@ -110,7 +123,17 @@ const hasEnd = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boo
 
 /** The alert with the same line. */
 const findSame = (condition: Condition, rows: readonly Alert[]): Alert | undefined =>
-  rows.find((row) => describe(row.condition) === describe(condition));
+  rows.find((row) => row.order === undefined && describe(row.condition) === describe(condition));
+
+/** Switches an alert on from now on. */
+export async function activate(ctx: MutationCtx, row: Alert, expiresAt: number, now: number): Promise<void> {
+  const { condition, subject } = row;
+  // Nothing was overdue before the first alert.
+  if (!(await hasActiveAlert(ctx))) await storeComparedAt(ctx, now);
+  if (!isTimed(condition) && condition.kind !== "call") await follow(ctx, subject, now);
+  const readyAt = isTimed(condition) ? getNextTime(condition, now) : now + 1;
+  await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now, expiresAt });
+}
 
 /** Starts the cursor of a subject at its first alert: its observations are compared from now on, the first with the present value. */
 async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
@@ -157,8 +180,15 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return getOrThrow(ctx, "alerts", row._id);
 }
 
-/** A user's alerts, oldest first. */
-function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
+/** Active alerts of a clock that are due at `now`. */
+export function queryDueAlerts(ctx: QueryCtx, subject: string, now: number) {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", subject).lte("readyAt", now));
+}
+
+/** A user's alerts and standing orders, oldest first. */
+export function queryInState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
   return queryByBoth(ctx.db.query("alerts"), "userId", userId, "state", state);
 }
 
@@ -170,15 +200,14 @@ export async function listUserAlerts(ctx: QueryCtx, userId: string): Promise<Ale
   return [...active, ...proposed, ...ended];
 }
 
-async function requireAlert(ctx: MutationCtx, userId: string, id: string): Promise<Doc<"alerts">> {
+export async function requireAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts">> {
   const alertId = ctx.db.normalizeId("alerts", id);
   const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
   if (row?.userId === userId) return row;
-  throw new AppError(
-    "not_found",
-    "There is no such alert: a proposal expires after a day, so ask for it again",
-  );
+  throw new AppError("not_found", NO_ALERT);
 }
+
+const NO_ALERT = "There is no such alert: a proposal expires after a day, so ask for it again";
 
 /**
  * Switches a user's proposal on, or prolongs an active alert from now on, at most until the end that its user chose. With
@@ -191,7 +220,9 @@ export const accept = internalMutation({
   handler: async (ctx, { userId, alertId, once }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
     const now = Date.now();
-    const { condition, subject } = row;
+    const { condition } = row;
+    if (!isAlert(row))
+      throw new AppError("forbidden", "A standing order is set by a tap in its owner's chat");
     if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
     const isProven = (await findOwner(ctx, userId)) !== null;
     // A chat with the bot has a person behind it.
@@ -204,28 +235,42 @@ export const accept = internalMutation({
       const edited = row.replaces === undefined ? null : await ctx.db.get("alerts", row.replaces);
       if (edited?.userId === userId) await switchOff(ctx, edited);
       const most = isProven ? MOST_ACTIVE : MOST_UNPROVEN;
-      if ((await queryInState(ctx, userId, "active").take(most)).length >= most) {
+      const active = (await queryInState(ctx, userId, "active").take(ALL)).filter(isAlert);
+      if (active.length >= most) {
         const more = isProven ? "" : `, or sign in for up to ${MOST_ACTIVE}`;
         throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);
       }
-      // Nothing was overdue before the first alert.
-      if (!(await hasActiveAlert(ctx))) await storeComparedAt(ctx, now);
-      if (condition.kind !== "digest") await follow(ctx, subject, now);
-      const readyAt =
-        condition.kind === "digest" ? getNextTime(condition.time, condition.timeZone, now) : now + 1;
-      await ctx.db.patch("alerts", row._id, { state: "active", readyAt, confirmedAt: now });
+      if (condition.kind === "research") await requireReader(ctx, userId, active);
+      await activate(ctx, row, expiresAt, now);
     }
     await ctx.db.patch("alerts", row._id, { expiresAt, ...(once === true ? { once } : {}) });
     return getOrThrow(ctx, "alerts", row._id);
   },
 });
 
-/** Switches a user's alert off. @throws AppError `not_found` for another user's alert. */
+/** Whether a row is an alert, and no standing order. */
+export const isAlert = ({ order }: Alert): boolean => order === undefined;
+
+/** @throws AppError `forbidden` without an owner and a confirmed chat, `conflict` with three already. */
+async function requireReader(ctx: QueryCtx, userId: string, active: readonly Alert[]): Promise<void> {
+  if ((await findOwner(ctx, userId)) === null || (await findLinkedChat(ctx, userId)) === null)
+    throw new AppError(
+      "forbidden",
+      "Research at an hour is for accounts with an owner and a chat linked with the service's bot",
+    );
+  if (active.filter(({ condition }) => condition.kind === "research").length >= MOST_RESEARCHED)
+    throw new AppError("conflict", `At most ${MOST_RESEARCHED} alerts can research: switch one off first`);
+}
+
+/** Switches a user's alert off. @throws AppError `not_found` for another user's alert, and for a standing order. */
 export const endAlert = internalMutation({
   args: { userId: v.string(), alertId: v.string() },
   returns: vAlert,
-  handler: async (ctx, { userId, alertId }): Promise<Alert> =>
-    switchOff(ctx, await requireAlert(ctx, userId, alertId)),
+  handler: async (ctx, { userId, alertId }): Promise<Alert> => {
+    const row = await requireAlert(ctx, userId, alertId);
+    if (!isAlert(row)) throw new AppError("not_found", NO_ALERT);
+    return switchOff(ctx, row);
+  },
 });
 
 /** Keeps an active alert quiet for two hours, or ends that (`isOver`). @throws AppError `not_found`; `conflict` for one that is not active. */
@@ -234,7 +279,7 @@ export const mute = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, alertId, isOver }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
-    if (row.state !== "active" || row.condition.kind === "digest")
+    if (row.state !== "active" || isTimed(row.condition) || !isAlert(row))
       throw new AppError("conflict", "Only an active alert on a value can be muted");
     const now = Date.now();
     const readyAt = isOver ? Math.min(row.readyAt, now) : Math.max(row.readyAt, now + MUTED_MS);
@@ -250,7 +295,7 @@ export async function listWithValues(ctx: QueryCtx, userId: string): Promise<Inf
   const now = Date.now();
   const values = new Map<string, Promise<Observation | null>>();
   const find = ({ state, subject }: Alert) => {
-    if (state !== "active" || subject === CLOCK) return null;
+    if (state !== "active" || subject === "call" || subject.startsWith(CLOCK)) return null;
     const found = values.get(subject) ?? findLastObservation(ctx, subject, now);
     values.set(subject, found);
     return found;
@@ -288,10 +333,11 @@ export const getQuestion = internalQuery({
   },
 });
 
+/** A user's alerts, without standing orders. */
 export const listAlerts = internalQuery({
   args: { userId: v.string() },
   returns: v.array(vAlert),
-  handler: (ctx, { userId }) => listUserAlerts(ctx, userId),
+  handler: async (ctx, { userId }) => (await listUserAlerts(ctx, userId)).filter(isAlert),
 });
 
 const MOVED_AT_ONCE = 500;

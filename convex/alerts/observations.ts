@@ -4,13 +4,13 @@ import { internalQuery, type QueryCtx } from "../_generated/server";
 import { decodeFacts, toCollectionKey, toHalfHour, toRefreshKey } from "../market/facts";
 import { findRefresh } from "../platform/answers";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { CLOCK, isReached, isEvent, parseSubject, toWatch, type Subject } from "./grammar";
+import { CLOCK, isReached, isEvent, isTimed, parseSubject, toWatch, type Subject } from "./grammar";
 import { vCondition, vObservation, type Observation } from "./tables";
 
 /** The observations of a subject: stored prices, facts and measured movements, in the order in which they were stored. */
 
-/** An observation is the latest for an hour; an hour has at most this many samples, at least a minute apart. */
-const HOUR_ROWS = 62;
+/** An observation is the latest for an hour; an hour has at most this many samples. */
+const HOUR_ROWS = 68;
 /** The most samples from which changes are computed at a time: those of the two weeks that are kept, one in two minutes. */
 const EARLIER_ROWS = 10_000;
 const RATES = { collector: "perpetuals", subject: "" } as const;
@@ -187,7 +187,7 @@ export const getDrawnHistory = internalQuery({
   args: { condition: vCondition, now: v.number() },
   returns: v.union(vDrawn, v.null()),
   handler: async (ctx, { condition, now }) => {
-    if (condition.kind === "digest") return null;
+    if (isTimed(condition) || condition.kind === "call") return null;
     const watch = toWatch(condition);
     const { subject, level } = watch;
     const { observations } = await listObservationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);

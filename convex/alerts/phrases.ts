@@ -2,7 +2,7 @@ import { resolveSymbol } from "../lib/money/coins";
 import type { Names } from "../figures/mentions";
 import { formatDollars, formatPercent } from "../lib/text/numbers";
 import type { Doubt } from "./cards";
-import { COIN, formatCondition, WINDOWS } from "./grammar";
+import { COIN, formatCondition, isTimed, WINDOWS } from "./grammar";
 import type { Condition } from "./tables";
 
 /**
@@ -170,7 +170,7 @@ export function toCondition(
 
 /** The words that a new level of a condition completes. */
 export function toTemplate(condition: Condition): string {
-  if (condition.kind === "digest") return `digest at … ${condition.timeZone}`;
+  if (isTimed(condition)) return formatCondition(condition).replace(/\d\d:\d\d/, "…");
   if (condition.kind === "price") return `${condition.token} …`;
   return formatCondition(condition)
     .replace(/-?\d[\d.,]*/, "…")

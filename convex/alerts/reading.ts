@@ -14,21 +14,23 @@ import { normalizeText } from "../lib/text/sentences";
 import { trimTrailing } from "../lib/text/strings";
 import type { StructuredQuestion } from "../providers/models/structure";
 import {
-  ALERT_KINDS,
   COIN,
+  FORMS,
   FUNDED,
   FUNDING_HOURS,
   HOW_TO_SAY,
+  isTimed,
   isTimeZone,
-  type Kind,
   LEAST_FLOW_USD,
   formatCondition,
   MOVED,
   UNREAD,
+  WEEKDAYS,
   WINDOWS,
+  WORKDAYS,
 } from "./grammar";
 import { spellOutMyriads, type Question } from "./phrases";
-import type { Condition } from "./tables";
+import type { AlertCondition, Condition } from "./tables";
 
 /**
  * From a person's words in any language to a condition. A line of canonical English has one of five forms, each read as a
@@ -39,6 +41,17 @@ import type { Condition } from "./tables";
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 const coin = z.string().overwrite(resolveSymbol).regex(COIN, "must be a coin's symbol, such as SOL");
+
+const clock = {
+  time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
+  timeZone: z.string().max(64).refine(isTimeZone),
+  days: z
+    .array(z.int().min(0).max(6))
+    .min(1)
+    .max(7)
+    .exactOptional()
+    .describe("Days of the week, 0 is Sunday"),
+};
 
 /** The fields of each kind, which the compiler compares with `vCondition` where endpoints answer. */
 const CONDITION_SHAPES = {
@@ -74,25 +87,31 @@ const CONDITION_SHAPES = {
     direction: z.enum(["in", "out"]),
     overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
-  digest: z.strictObject({
-    kind: z.literal("digest"),
-    time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
-    timeZone: z.string().max(64).refine(isTimeZone),
+  digest: z.strictObject({ kind: z.literal("digest"), ...clock }),
+  research: z.strictObject({
+    kind: z.literal("research"),
+    token: coin,
+    always: z.boolean().exactOptional().describe("Whether it is told without a change"),
+    ...clock,
   }),
-} satisfies { [Name in Kind]: z.ZodType<Extract<Condition, { kind: Name }>> };
+} satisfies { [Name in AlertCondition["kind"]]: z.ZodType<Extract<Condition, { kind: Name }>> };
 
-const { price, change, funding, flow, digest } = CONDITION_SHAPES;
-export const conditionShape = z.discriminatedUnion("kind", [price, change, funding, flow, digest]);
+const { price, change, funding, flow, digest, research } = CONDITION_SHAPES;
+export const conditionShape = z.discriminatedUnion("kind", [price, change, funding, flow, digest, research]);
 
 const NUMBER = String.raw`\$?(?<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?)(?<multiple>[kmb])?`;
 const HOURS = String.raw`(?: (?:in|per) (?:(?<count>\d{1,4}) ?)?(?<unit>h|hours?|d|days?))?`;
-/** Every form but the digest's; the condition's shape has the bounds. */
+/** Every form without a time; the condition's shape has the bounds. */
 const LINE = new RegExp(
   String.raw`^(?:(?:whale )?(?<flow>in|out)flow of )?\$?(?<token>[a-z0-9][a-z0-9.-]{0,19})(?<funding> funding)? ` +
     String.raw`(?<way>above|below|up|down|over) ${NUMBER}(?: ?(?:usd|\$|(?<percent>%)))?${HOURS}$`,
   "i",
 );
-const DIGEST = /^digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?$/i;
+const TIMED = new RegExp(
+  String.raw`^(?:(?<digest>digest)(?: every (?<some>[a-z]+(?:, [a-z]+)*))?|research (?<token>\$?[a-z0-9][a-z0-9.-]{0,19}) every (?<every>[a-z]+(?:, [a-z]+)*)) ` +
+    String.raw`at (?<time>\d{2}:\d{2})(?: (?!always)(?<zone>[a-z0-9_+/-]+))?(?<always> always)?$`,
+  "i",
+);
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
@@ -108,7 +127,9 @@ type Line = {
 };
 
 /** What a line says as each kind; `null` where its form is another's. Its shape refuses what no condition allows. */
-const READERS: Readonly<Record<Exclude<Kind, "digest">, (line: Line) => object | null>> = {
+const READERS: Readonly<
+  Record<Exclude<AlertCondition["kind"], "digest" | "research">, (line: Line) => object | null>
+> = {
   price: ({ isPercent, isFunding, hours, flow, level: levelUsd }) =>
     isPercent || isFunding || hours !== null || flow !== undefined ? null : { levelUsd },
   change: ({ isPercent, isFunding, hours: windowHours, level: percent }) =>
@@ -123,12 +144,29 @@ const READERS: Readonly<Record<Exclude<Kind, "digest">, (line: Line) => object |
       : { direction: flow, overUsd },
 };
 
+/** The days of `day`, `weekday`, or a list such as `Monday, Friday`; absent for every day, `null` for other words. */
+export function readDays(words: string): { days?: number[] } | null {
+  const names = words.toLowerCase().split(", ");
+  if (names.join("") === "day") return {};
+  if (names.join("") === "weekday") return { days: WORKDAYS };
+  const days = names.map((name) => WEEKDAYS.findIndex((one) => toDayName(one) === toDayName(name)));
+  return days.includes(-1) ? null : { days: [...new Set(days)].sort((a, b) => a - b) };
+}
+/** `mon` of any spelling from three letters on: `mon`, `Monday`, `mondays`. */
+const toDayName = (name: string): string => name.toLowerCase().slice(0, 3);
+
 /** Reads a line of the grammar; `null` for any other words, and for a condition out of bounds. */
-export function readLine(text: string): Condition | null {
+export function readLine(text: string): AlertCondition | null {
   const content = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
-  const { time, zone = "UTC" } = DIGEST.exec(content)?.groups ?? {};
-  if (time !== undefined)
-    return conditionShape.safeParse({ kind: "digest", time, timeZone: toZone(zone) }).data ?? null;
+  const timed = TIMED.exec(content)?.groups;
+  if (timed !== undefined) {
+    const { digest, token, some, every, time, zone = "UTC", always } = timed;
+    const at = { time, timeZone: toZone(zone), ...readDays(some ?? every ?? "day") };
+    const kind = digest === undefined ? { kind: "research", token } : { kind: "digest" };
+    const told = always === undefined ? {} : { always: true };
+    if (readDays(some ?? every ?? "day") === null) return null;
+    return conditionShape.safeParse({ ...kind, ...at, ...told }).data ?? null;
+  }
   const parts = LINE.exec(content)?.groups;
   if (parts === undefined) return null;
   const line = toLine(parts);
@@ -155,11 +193,11 @@ function toLine(parts: Partial<Record<string, string>>): Line {
   };
 }
 
-const toZone = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
+export const toZone = (name: string): string => (/^(?:utc|gmt|z)$/i.test(name) ? "UTC" : name);
 
 export type AlertReading =
   /** `isRestated`: a model restated the words. */
-  | { kind: "read"; condition: Condition; isRestated: boolean }
+  | { kind: "read"; condition: AlertCondition; isRestated: boolean }
   /** The words ask for an alert, but leave something open. */
   | ({ kind: "open" } & Question)
   /** The words ask for no alert (`none`), or no model could read them (`unread`). */
@@ -191,13 +229,16 @@ export async function readWords(
 
 /** A question about the difference between a line and the words, in the coin or the numbers; `null` without one. */
 export function findDifference(
-  condition: Condition,
+  condition: AlertCondition,
   line: string,
   words: string,
   facts: readonly Fact[],
 ): string | null {
   const text = spellOutMyriads(normalizeText(words).normalize("NFKC"));
-  if (condition.kind === "digest") {
+  const isUnnamed = "token" in condition && !isNamed(condition.token, text, facts);
+  if (isUnnamed)
+    return `I read ${condition.token}, and your words do not name it: name the coin by its symbol.`;
+  if (isTimed(condition)) {
     const [hour = 0, minute = 0] = condition.time.split(":").map(Number);
     const said = listDigits(text.replaceAll(condition.timeZone, " "));
     const allowedNumbers = [hour, hour % 12, minute, 0].map((one) => toSignificantDigits(String(one)));
@@ -208,8 +249,6 @@ export function findDifference(
   }
   const { token, kind } = condition;
   const isPercent = kind === "change" || kind === "funding";
-  if (!isNamed(token, text, facts))
-    return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
   // The digits of a symbol (1INCH) are no amount, nor is the one of “1 ETH”.
   const numbersIn = (some: string) =>
     listDigits(
@@ -297,8 +336,6 @@ const restatementShape = z.object({
 export const RESTATEMENT_SCHEMA_NAME = "restatement";
 /** Begins the line with the words, which are one JSON string: no text in it can end it. */
 const WORDS_MARK = "Words: ";
-
-const FORMS = listKeys(ALERT_KINDS).map((kind) => ALERT_KINDS[kind]);
 
 export function buildRestatementQuestion(words: string) {
   return {

@@ -3,6 +3,9 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { collectFacts } from "../market/collectors";
+import { resolveFocus } from "../market/listing";
+import { getLivePrice } from "../market/live";
+import { PRICED_TOKENS } from "../market/tables";
 import type { Fact } from "../figures/facts";
 import { indexNames } from "../figures/mentions";
 import { AppError, getErrorData } from "../lib/errors";
@@ -17,6 +20,7 @@ import type { Doubt, Present } from "./cards";
 import {
   getDemand,
   isReached,
+  isTimed,
   HOW_TO_SAY,
   isAlwaysSampled,
   formatCondition,
@@ -119,7 +123,7 @@ async function readConditions(
 }
 
 /** A coin's price in USD; `null` if no source has it now. */
-async function getPrice(ctx: ActionCtx, token: string): Promise<number | null> {
+export async function getPrice(ctx: ActionCtx, token: string): Promise<number | null> {
   await learn(ctx, token);
   const query = { subject: `price:${token}`, at: Date.now() };
   const { getLatestObservation } = internal.alerts.observations;
@@ -155,7 +159,8 @@ export const proposeAlert = withUsage(
 /** The present value of a condition's subject. @throws AppError `invalid_request` for a coin without a price. */
 async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present> {
   if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
-  if (condition.kind === "digest") return { latest: null, holds: false };
+  if (condition.kind === "research") await resolveFocus(ctx, condition.token);
+  if (isTimed(condition)) return { latest: null, holds: false };
   const watch = toWatch(condition);
   const query = { subject: watch.subject, at: Date.now() };
   const latest: Observation | null = await ctx.runQuery(
@@ -271,10 +276,17 @@ async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
 
 /** Collects the stale values of bases that only alerts need, and compares them. One call has the rates of all coins, another their prices. */
 export const observe = defineProviderAction({ stale: v.array(v.string()) }, async (ctx, { stale }) => {
-  const demanding = (what: "prices" | "rates") => stale.filter((basis) => getDemand(basis)?.of === what);
+  const demanding = (what: "prices" | "rates" | "trades") =>
+    stale.filter((basis) => getDemand(basis)?.of === what);
   // The collector logs a failure; the next tick tries again.
   if (demanding("rates").length > 0)
     await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+  // The feeds' own prices, by which orders are judged.
+  for (const basis of demanding("trades")) {
+    const { token } = parseSubject(basis);
+    const coin = PRICED_TOKENS.find((one) => one === token);
+    if (coin !== undefined) await orNothing(getLivePrice(ctx, coin));
+  }
   const coins = demanding("prices").map((basis) => parseSubject(basis).token);
   if (coins.length > 0) await sampleCoins(ctx, coins);
   await ctx.runMutation(internal.alerts.watch.compareNews, { from: "", isTick: false });

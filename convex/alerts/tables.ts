@@ -3,6 +3,10 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { literals } from "../lib/literals";
 import { indexCreatedBefore, indexOfUser, type RecordsOf } from "../platform/records";
+import { vSwap } from "../wallets/tables";
+
+/** A time of day such as `07:30` in a zone of the IANA database, and its days (0 is Sunday); every day without them. */
+const vClock = { time: v.string(), timeZone: v.string(), days: v.optional(v.array(v.number())) };
 
 /** The condition of an alert (`reading` has its bounds). */
 export const vCondition = v.union(
@@ -35,10 +39,38 @@ export const vCondition = v.union(
     direction: literals("in", "out"),
     overUsd: v.number(),
   }),
-  /** The time of day, such as `07:30`, in a zone of the IANA database. */
-  v.object({ kind: v.literal("digest"), time: v.string(), timeZone: v.string() }),
+  v.object({ kind: v.literal("digest"), ...vClock }),
+  /** Research on a coin, told when it has changed, or `always`. */
+  v.object({ kind: v.literal("research"), token: v.string(), always: v.optional(v.boolean()), ...vClock }),
+  /** Of standing orders alone: a time, on one day of the month if it is named; a call of the order's own address. */
+  v.object({ kind: v.literal("clock"), dayOfMonth: v.optional(v.number()), ...vClock }),
+  v.object({ kind: v.literal("call") }),
 );
 export type Condition = Infer<typeof vCondition>;
+/** The conditions that a person can be alerted to; the others only trigger orders. */
+export type AlertCondition = Exclude<Condition, { kind: "clock" | "call" }>;
+export type TimedCondition = Extract<Condition, { timeZone: string }>;
+
+/** The swap of a standing order, its authority and what is left of it. */
+export const vStandingOrder = v.object({
+  swap: vSwap,
+  walletId: v.string(),
+  /** The credential that set it, under which each of its orders counts. */
+  by: literals("owner", "key", "chat", "tap"),
+  keyId: v.optional(v.id("keys")),
+  /** The messenger account whose word it is. */
+  messengerId: v.optional(v.string()),
+  /** The account's mode when it was set: it orders in no other. */
+  paper: v.optional(v.literal(true)),
+  /** How often it was to fire, and how many firings are left; absent: no number was said. */
+  times: v.optional(v.number()),
+  timesLeft: v.optional(v.number()),
+  /** How many firings were refused in a row. */
+  refusals: v.number(),
+  /** Epoch ms: the calls of the last day that fired it. */
+  calls: v.optional(v.array(v.number())),
+});
+export type StandingOrder = Infer<typeof vStandingOrder>;
 
 /** A value that is compared with the alerts' levels. */
 export const vObservation = v.object({
@@ -57,7 +89,8 @@ export const alertTables = {
   /**
    * Users' alerts. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and `alerts/watch`
    * (fired). A proposal is deleted after a day, an ended alert after 90 days. An active alert fires when an observation of
-   * its subject crosses its level: the previous observation was on the other side. Then it is quiet for an hour.
+   * its subject crosses its level: the previous observation was on the other side. Then it is quiet for an hour. Standing
+   * orders are written by `alerts/standing` and `alerts/firings` besides.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -66,7 +99,10 @@ export const alertTables = {
     once: v.optional(v.boolean()),
     /** `proposed`: not confirmed by its user yet. */
     state: literals("proposed", "active", "off"),
-    /** The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
+    /**
+     * The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `trade:ETH` (the price,
+     * for an order), `clock`, `clock:research`, `clock:order`, `call`.
+     */
     subject: v.string(),
     /** Whether it fires at or above the level, or at or below it. */
     side: literals("over", "under"),
@@ -81,8 +117,20 @@ export const alertTables = {
     until: v.optional(v.number()),
     /** Epoch ms: when an active one ends by itself. */
     expiresAt: v.optional(v.number()),
-    /** How often it has fired. */
+    /** How often it has fired; of a standing order, the firings with an outcome. */
     fired: v.number(),
+    /** The swap of a standing order: with it, a firing is an order. */
+    order: v.optional(vStandingOrder),
+    /** SHA-256 of the token in the address that triggers it. */
+    callHash: v.optional(v.string()),
+    /** The key of the request that made it. */
+    idempotencyKey: v.optional(v.string()),
+    /** Why a standing order has ended, where its user did not end it. */
+    endReason: v.optional(v.string()),
+    /** What the last research was when it was told. */
+    told: v.optional(
+      v.object({ outlook: v.string(), priceUsd: v.union(v.number(), v.null()), at: v.number() }),
+    ),
     /** The alert that it was edited from, which is switched off when this one is set. */
     replaces: v.optional(v.id("alerts")),
   })
@@ -90,6 +138,8 @@ export const alertTables = {
     .index("by_level", ["state", "subject", "side", "level"])
     .index("by_readyAt", ["state", "subject", "readyAt"])
     .index("by_expiresAt", ["state", "expiresAt"])
+    .index("by_callHash", ["callHash"])
+    .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     // Sorts by creation: housekeeping deletes the oldest of one state.
     // eslint-disable-next-line @convex-dev/no-duplicate-indexes
     .index("by_state", ["state"]),
@@ -109,13 +159,20 @@ export const alertTables = {
     .index("by_subject", ["subject"])
     .index("by_basis_and_at", ["basis", "at"]),
 
-  /** The firings of alerts, one for each observation. Written by `alerts/watch`, and by `alerts/model` (moved). Deleted after 90 days. */
+  /**
+   * The firings of alerts, one for each observation. Written by `alerts/watch`, `alerts/firings` (of standing orders), and
+   * by `alerts/model` (moved). Deleted after 90 days.
+   */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
     userId: v.string(),
     observation: vObservation,
-    /** The text of the message. */
+    /** The text of the message; of a standing order once it is told. */
     text: v.string(),
+    /** Of a standing order: `due` until its outcome is told; its newest order, and why it was refused or missed. */
+    outcome: v.optional(literals("due", "done", "refused", "missed")),
+    orderId: v.optional(v.id("orders")),
+    reason: v.optional(v.string()),
   })
     .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
     .index("by_userId", ["userId"]),
@@ -131,6 +188,9 @@ export const alertTables = {
 };
 
 export type Alert = Doc<"alerts">;
+export type Firing = Doc<"alertFirings">;
+/** An alert with an order. */
+export type Standing = Alert & { order: StandingOrder };
 
 export const alertRecords: RecordsOf<typeof alertTables> = {
   alerts: {
@@ -154,6 +214,7 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
       section: "alerts",
       onDeletion: "go",
     },
+    withheld: ["callHash"],
   },
   alertCursors: { keep: "a subject's row goes when it needs to be asked for, and has no active alert" },
   alertFirings: {

@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
-import { HOUR, toIso } from "../lib/time";
+import { HOUR, NEVER, toIso } from "../lib/time";
 import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { emitToOwner } from "../messenger/webhooks/events";
@@ -15,9 +15,24 @@ import { areSignalsDue } from "../signals/model";
 import { buildWalletDigest } from "../wallets/past/course";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
-import { CLOCK, describe, isEvent, isNews, getDemand, getNextTime, QUIET_MS, parseSubject } from "./grammar";
-import { storeComparedAt, switchOff } from "./model";
+import {
+  BRIEFS,
+  CLOCK,
+  describe,
+  isEvent,
+  isNews,
+  isTimed,
+  getDemand,
+  getNextTime,
+  ORDERS,
+  QUIET_MS,
+  parseSubject,
+} from "./grammar";
+import { queryDueAlerts, storeComparedAt, switchOff } from "./model";
 import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
+import { openFiring } from "./standing/firings";
+import { endStandingOrders, findLoss, OVER } from "./standing/model";
+import { isStanding } from "./standing/terms";
 import { vObservation, type Observation } from "./tables";
 
 /**
@@ -38,12 +53,20 @@ const READS_OF_ONE = 4;
 /** A digest that is later than this is skipped. */
 const LATEST_MS = HOUR;
 
+/** What takes up what is due at a time. */
+const CLOCKS = [
+  [CLOCK, internal.alerts.watch.sendDigests],
+  [ORDERS, internal.alerts.standing.firings.fireDue],
+  [BRIEFS, internal.alerts.briefs.beginBriefs],
+] as const;
+
 /** For the cron, every minute. */
 export const checkAlerts = defineMutation({}, async (ctx) => {
   const now = Date.now();
   await endExpired(ctx, now);
-  if ((await queryDueDigests(ctx, now).first()) !== null)
-    await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
+  for (const [subject, takeUp] of CLOCKS)
+    if ((await queryDueAlerts(ctx, subject, now).first()) !== null)
+      await ctx.scheduler.runAfter(0, takeUp, {});
   await comparePage(ctx, "", true);
 });
 
@@ -101,6 +124,13 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
     .withIndex("by_expiresAt", (q) => q.eq("state", "active").lte("expiresAt", now))
     .take(BATCH);
   for (const row of due) {
+    if (isStanding(row)) {
+      // One that is due fires first.
+      if (row.condition.kind === "clock" && row.readyAt <= now) continue;
+      const why = (await findLoss(ctx, row, now)) ?? OVER;
+      await endStandingOrders(ctx, row.userId, why, ({ _id }) => _id === row._id);
+      continue;
+    }
     await switchOff(ctx, row);
     const { answer: paragraphs, buttons } = buildExpiredCard(row);
     await enqueueOwnCard(ctx, { userId: row.userId, kind: "alert", paragraphs, buttons });
@@ -168,7 +198,8 @@ export const fireAlerts = defineMutation(
     const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
     const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
     for (const alert of ready)
-      await fire(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
+      if (isStanding(alert)) await openFiring(ctx, alert, one, NEVER);
+      else await fire(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
     if (crossed.isDone) return;
     const next = { subject, one, last, page: crossed.continueCursor };
     await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
@@ -199,8 +230,7 @@ async function fire(
   await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, ...end });
   const text = paragraphs.map((spans) => spans.map(getSpanText).join("")).join("\n");
   const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text });
-  const handle =
-    condition.kind === "digest" ? null : await createFunctionHandle(internal.pictures.drawings.alert);
+  const handle = isTimed(condition) ? null : await createFunctionHandle(internal.pictures.drawings.alert);
   await enqueueOwnCard(ctx, {
     userId,
     kind: "alert",
@@ -232,16 +262,10 @@ async function getMove(ctx: QueryCtx, subject: string, one: Observation): Promis
   return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
-function queryDueDigests(ctx: QueryCtx, now: number) {
-  return ctx.db
-    .query("alerts")
-    .withIndex("by_readyAt", (q) => q.eq("state", "active").eq("subject", CLOCK).lte("readyAt", now));
-}
-
 /** Sends the digests that are due, each once, and sets the time of the next. */
 export const sendDigests = defineMutation({}, async (ctx) => {
   const now = Date.now();
-  const due = await queryDueDigests(ctx, now).take(BATCH);
+  const due = await queryDueAlerts(ctx, CLOCK, now).take(BATCH);
   // The day's signals are in a digest that is due with them.
   if (due.length === 0 || (await areSignalsDue(ctx, now))) return;
   const parts = await Promise.all([
@@ -252,7 +276,7 @@ export const sendDigests = defineMutation({}, async (ctx) => {
   for (const alert of due) {
     const { condition, readyAt } = alert;
     if (condition.kind !== "digest") continue;
-    const next = getNextTime(condition.time, condition.timeZone, now);
+    const next = getNextTime(condition, now);
     if (now - readyAt > LATEST_MS) {
       await ctx.db.patch("alerts", alert._id, { readyAt: next });
       continue;

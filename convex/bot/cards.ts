@@ -2,6 +2,7 @@ import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import type { Item } from "../accounts/overview";
+import { HOW_TO_STAND } from "../alerts/standing/terms";
 import { getOptional } from "../lib/env";
 import { roundUnits, toUsd } from "../lib/money/amounts";
 import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";
@@ -296,6 +297,4 @@ export const USAGE: Paragraph = [
 ];
 
 /** Below an alert that reads like an order. */
-export const ONLY_ALERTS: Paragraph = [
-  "It only alerts you: I place no orders for later. When it fires, say the order again.",
-];
+export const ONLY_ALERTS: Paragraph = [`It only alerts you. ${HOW_TO_STAND}`];

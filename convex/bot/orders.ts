@@ -7,6 +7,7 @@ import { explainRefusal } from "../messenger/failures";
 import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";
+import { HOW_TO_STAND } from "../alerts/standing/terms";
 import { resolveAmount } from "../wallets/orders/amounts";
 import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";
@@ -62,8 +63,8 @@ export function explainOrder(text: string): CommandOutcome {
     return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}. `, ...USAGE);
   const [, bare = "", token = ""] = /\s(\d+(?:\.\d+)?) of (\S+)/.exec(text) ?? [];
   if (bare !== "") return reply(`${bare} of what? Write $${bare} of ${token}, or name the token. `, ...USAGE);
-  const later = WAITING.test(text) ? "I place no orders for later. " : "";
-  return reply(`${later}I do not understand that order. `, ...USAGE);
+  if (WAITING.test(text)) return reply(`I do not understand that order. ${HOW_TO_STAND}`);
+  return reply("I do not understand that order. ", ...USAGE);
 }
 
 /** The answer to a command that orders: its card, or how to say it. */

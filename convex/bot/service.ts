@@ -6,7 +6,10 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts/cards";
 import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
 import type { Answered } from "../alerts/service";
-import { HOW_TO_SAY, UNREAD } from "../alerts/grammar";
+import { HOW_TO_SAY, isTimed, UNREAD } from "../alerts/grammar";
+import { readLine } from "../alerts/reading";
+import { answerStandingWords } from "../alerts/standing/chat";
+import { readStanding } from "../alerts/standing/words";
 import { hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
@@ -18,7 +21,7 @@ import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { MINUTE, SECOND, sleep } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { resolveFocus } from "../market/listing";
-import { toChatUser } from "../messenger/model";
+import { isChatUser, toChatUser } from "../messenger/model";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
@@ -168,8 +171,15 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
-    if (TAPPED.test(argument) && isTap) return answerTap(ctx, userId, argument);
+    if (TAPPED.test(argument) && isTap) {
+      const { seed, ...card } = await answerTap(ctx, userId, argument, request.sender.messengerId);
+      if (seed === undefined) return card;
+      const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+      return { ...card, secret: { handle, subject: `call ${seed}` } };
+    }
     if (TAPPED.test(argument)) return { bind: "alerts", argument, owner: userId };
+    const standing = readStanding(argument);
+    if (standing !== null) return proposeStanding(ctx, request, standing);
     const caller = toCaller(request);
     await charge(ctx, "alert", caller);
     return toAlertOutcome(await answerChatWords(ctx, caller, userId, argument));
@@ -178,6 +188,9 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   /** The stored result while it is fresh; otherwise new research, whose progress each further poll checks. */
   research: async (ctx, request) => {
     const caller = toCaller(request);
+    const line = `research ${request.argument}`;
+    if (readLine(line) !== null && request.sender.alone)
+      return toAlertOutcome(await answerChatWords(ctx, caller, toOwner(request), line));
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
     const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
@@ -212,13 +225,30 @@ async function answerWords(
   const isNear = !forwarded && order === null && isNearlyOrder(text);
   if (order !== null && userId === "") return needsAccount(ctx, sender.messengerId);
   if (order !== null) return propose(ctx, request, order);
+  const standing = forwarded ? null : readStanding(text);
+  if (standing !== null) return proposeStanding(ctx, request, standing);
   if (isNear && !WAITING.test(text)) return explainOrder(text);
-  const whose = userId === "" ? toChatUser(sender.messengerId) : userId;
-  const alert = await answerChatWords(ctx, toCaller(request), whose, text);
+  const alert = await answerChatWords(ctx, toCaller(request), toOwner(request), text);
   if (alert.kind === "none" || alert.kind === "unread")
     return isNear ? explainOrder(text) : answerByModel(ctx, request);
   const outcome = await toAlertOutcome(alert);
   return isNear ? { ...outcome, answer: [...outcome.answer, ONLY_ALERTS] } : outcome;
+}
+
+/** Whose alerts a chat means: the linked user's, or its own. */
+const toOwner = ({ userId, sender }: CommandRequest): string =>
+  userId === "" ? toChatUser(sender.messengerId) : userId;
+
+/** The card of a standing order in a chat's words. */
+async function proposeStanding(
+  ctx: ActionCtx,
+  request: CommandRequest,
+  wish: NonNullable<ReturnType<typeof readStanding>>,
+): Promise<CommandOutcome> {
+  const { sender, userId } = request;
+  if (userId === "" || isChatUser(userId)) return needsAccount(ctx, sender.messengerId);
+  await charge(ctx, "alert", toCaller(request));
+  return answerStandingWords(ctx, { userId, messengerId: sender.messengerId }, wish);
 }
 
 async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
@@ -227,7 +257,7 @@ async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   if (answered.kind !== "proposed") return reply(answered.say);
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
-  if (alert.condition.kind === "digest") return card;
+  if (isTimed(alert.condition)) return card;
   const handle = await createFunctionHandle(internal.pictures.drawings.alert);
   return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }

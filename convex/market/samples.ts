@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { defineMutation } from "../platform/changes";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryByBoth } from "../platform/records";
-import { DAY, HOUR, MINUTE } from "../lib/time";
+import { DAY, HOUR, SECOND } from "../lib/time";
 import { claimOldLists, storeOutcomes, vOutcome } from "./facts";
 import {
   PRICED_TOKENS,
@@ -22,8 +22,8 @@ import {
 
 const vSample = { token: v.string(), priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
 
-/** How long a sample is reused. */
-const REUSED_FOR_MS = MINUTE;
+/** How long a sample is reused: less than a minute, so that a minute's tick takes a new one. */
+const REUSED_FOR_MS = 55 * SECOND;
 
 function querySamples(ctx: QueryCtx, token: string) {
   return ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
@@ -236,8 +236,8 @@ export const listCloses = internalQuery({
   }),
 });
 
-/** The most samples of a path, which are at least a minute apart. */
-const PATH_SAMPLES = 1_900;
+/** The most samples of a path. */
+const PATH_SAMPLES = 2_100;
 
 /**
  * The path of a token's price between two times (epoch ms, at most 31 hours apart), oldest first: its samples, and

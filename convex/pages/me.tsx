@@ -64,7 +64,7 @@ export async function buildMePage(ctx: ActionCtx, { overview, form }: Opened): P
         </CardSection>
         <List id="recipients" title="Recipients" of={recipients} none="No address is on your list." />
         <List id="keys" title="Keys" of={keys} none="No program has a key." />
-        <List id="alerts" title="Alerts" of={alerts} none="No alert is set." />
+        <List id="alerts" title="Alerts and standing orders" of={alerts} none="None is set." />
         <CardSection id="freeze" title="Stop everything">
           <p>
             A freeze stops every order, cancels what has not taken effect yet (a higher limit, a new key or

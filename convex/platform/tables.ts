@@ -33,8 +33,8 @@ export const vBillingSubject = v.union(
   v.object({ class: v.literal("shift"), ...vHolders }),
 );
 
-/** `models` and `broadcasts` have a concurrency limit; `free` work begins when it is due. */
-const vQueue = literals("models", "broadcasts", "free");
+/** The first three have a concurrency limit; `free` work begins when it is due. */
+const vQueue = literals("models", "broadcasts", "orders", "free");
 
 export const platformTables = {
   /**

@@ -40,7 +40,8 @@ const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
 type Rank = keyof typeof RANKS;
 
 /** The queues whose work waits for a place. */
-const vQueue = literals("models", "broadcasts");
+const QUEUES = ["models", "broadcasts", "orders"] as const;
+const vQueue = literals(...QUEUES);
 type Queue = Infer<typeof vQueue>;
 
 /** How a piece of work is done, besides its action; `platform/tables` says what the row's fields mean. */
@@ -52,7 +53,7 @@ export type Terms = Pick<Doc<"work">, "attempts" | "until" | "onFailure" | "subj
 };
 
 /** How many pieces of a queue's work run at once. */
-const getWidth = (queue: Queue): number => (queue === "models" ? getSizes().models : 1);
+const getWidth = (queue: Queue): number => (queue === "broadcasts" ? 1 : getSizes()[queue]);
 /** Callers' own work leaves one place to paid and scheduled work. */
 const LEFT_TO_OTHERS = 1;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */
@@ -212,7 +213,7 @@ async function fill(ctx: MutationCtx, queue: Queue): Promise<void> {
     .take(width);
   let free = width - running.length;
   for (const rank of Object.values(RANKS)) {
-    const isOwed = queue === "broadcasts" || rank <= RANKS.service;
+    const isOwed = queue !== "models" || rank <= RANKS.service;
     const most = isOwed ? free : free - LEFT_TO_OTHERS;
     if (most <= 0) continue;
     const due = await queryWaiting(ctx, queue, rank, Date.now()).take(most);
@@ -319,8 +320,7 @@ export const resumeLost = defineMutation({}, async (ctx) => {
     const row = queue === "free" ? await ctx.db.get("work", _id) : null;
     if (row !== null) await runWorkNow(ctx, row);
   }
-  for (const queue of ["models", "broadcasts"] as const)
-    if (waiting.some((row) => row.queue === queue)) await scheduleNext(ctx, queue);
+  for (const queue of QUEUES) if (waiting.some((row) => row.queue === queue)) await scheduleNext(ctx, queue);
 });
 
 /** Since when an attempt has been lost, or work that is due has not begun; `null` if there is neither. */

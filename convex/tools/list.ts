@@ -206,15 +206,24 @@ const TOOLS: Readonly<Record<string, Omit<Tool, "name">>> = {
     ...of("POST", "/alerts/set", { reads: false }),
     hosted: true,
   },
+  set_standing_order: {
+    title: "Set a standing order",
+    description:
+      "Sets a swap that repeats or waits, in the custody wallet of a userId with an owner, with real money each time: ask the person first, and name them the total. when is one of { price: { token: ETH or BTC, direction: above or below, levelUsd } }, { every: day, weekday, week or month, on: mon to sun or 1 to 28, at: 09:00, timeZone: Europe/Berlin } and { call: true }. Give times or until, so that it has an end. dryRun: true stores nothing. Where nothing but the userId is shown, the owner's tap in their chat sets it.",
+    ...of("POST", "/mcp/defi/standing", { reads: false, destructive: true, repeats: "keyed" }),
+    hosted: true,
+  },
   list_alerts: {
-    title: "Alerts",
-    description: "The person's alerts: active ones, proposals that wait for a tap, and the last that ended.",
+    title: "Alerts and standing orders",
+    description:
+      "The person's alerts and standing orders: active ones, proposals that wait for a tap, and the last that ended; of a standing order how often it has fired and how the last firing ended.",
     ...of("GET", "/alerts", STORED),
     hosted: true,
   },
   stop_alert: {
-    title: "Stop an alert",
-    description: "Switches one alert off for good. alertId is from list_alerts or set_alert.",
+    title: "Stop an alert or a standing order",
+    description:
+      "Ends one for good: an alert by its alertId, or a standing order by its standingId, both from list_alerts.",
     ...of("POST", "/alerts/off", { ...CREATES, destructive: true }),
     hosted: true,
   },

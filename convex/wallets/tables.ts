@@ -35,7 +35,8 @@ const vSend = v.object({
   amount: v.string(),
   size: vSize,
 });
-const vSwap = v.object({
+/** A swap; `amount` is "0" before a size was resolved. */
+export const vSwap = v.object({
   kind: v.literal("swap"),
   fromToken: vSymbol,
   toToken: vSymbol,
@@ -153,6 +154,8 @@ const orderFields = {
    */
   mentionId: v.optional(v.id("mentions")),
   onSettled: v.optional(v.string()),
+  /** The standing order that it carries out, which tells its outcome. */
+  standingId: v.optional(v.id("alerts")),
 
   by: vBy,
   /** The ordering API key. */

@@ -91,7 +91,8 @@ const USER_TOKEN = {
 type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
 
 function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
-  const parameters = [...(method === "get" ? listParameters(one, input) : []), ...buildHeaders(one)];
+  const isInAddress = method === "get" || one.inAddress === true;
+  const parameters = [...(isInAddress ? listParameters(one, input) : []), ...buildHeaders(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
   const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
   return {
@@ -100,7 +101,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
     summary: one.summary,
     ...(one.description === undefined ? {} : { description: one.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(method === "post" && takesFields(input)
+    ...(!isInAddress && takesFields(input)
       ? {
           requestBody: {
             required: needsBody,

@@ -48,8 +48,8 @@ describe("a hundred phrasings in ten languages", () => {
   });
 
   test("include an example of each kind, which is read as that kind", () => {
-    for (const [kind, { example }] of Object.entries(ALERT_KINDS))
-      expect([example, readLine(example)?.kind]).toEqual([example, kind]);
+    for (const [kind, { said }] of Object.entries(ALERT_KINDS))
+      if (said !== null) expect([said.example, readLine(said.example)?.kind]).toEqual([said.example, kind]);
   });
 
   test("name a coin by its symbol, whatever signs that has", () => {

@@ -158,7 +158,7 @@ test("an alert's field that is wrong is named, with what it may be", async ({ ap
     (await app.post("/alerts", { userId: "user-of-wrong-alerts-6f1c0a", condition })).body.error;
   const price = { kind: "price", token: "BTC", direction: "above", levelUsd: 1 };
   expect(await refused({ ...price, kind: "prize" })).toBe(
-    "condition.kind must be one of price, change, funding, flow, digest",
+    "condition.kind must be one of price, change, funding, flow, digest, research",
   );
   expect(await refused({ ...price, direction: "up" })).toBe(
     "condition.direction must be one of above, below",

@@ -29,7 +29,9 @@ const eventShape = z.object({
   id: z.string().describe("The `webhook-id` under which it is posted: the same in every attempt"),
   type: z
     .string()
-    .describe("`signal.issued`, `signal.closed`, `report.ready`, `alert.fired` or `transaction.ended`"),
+    .describe(
+      "`signal.issued`, `signal.closed`, `report.ready`, `alert.fired`, `standing.fired` or `transaction.ended`",
+    ),
   timestamp: moment,
   data: z
     .string()

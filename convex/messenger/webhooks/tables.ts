@@ -10,6 +10,7 @@ const vEventType = literals(
   "signal.closed",
   "report.ready",
   "alert.fired",
+  "standing.fired",
   "transaction.ended",
 );
 export type EventType = Infer<typeof vEventType>;

@@ -79,6 +79,8 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   headers?: Readonly<Record<string, string>>;
   /** Headers of its success answer, with their descriptions. */
   answerHeaders?: Readonly<Record<string, string>>;
+  /** A POST whose fields are in its address: whatever its body is, it is not read. */
+  inAddress?: true;
   /** For answers other than JSON: the value is the whole text, that of a PNG in base64. */
   media?: Media;
   /** Of a JSON answer: what it is instead where the handler returns text. */
@@ -144,18 +146,22 @@ export function defineEndpoint<Input extends z.ZodType, Output extends z.ZodType
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
   const { guard, access, handler, ...described } = definition;
-  const { path, needs = [], limit, input, returns, media = "application/json", textMedia } = described;
+  const {
+    path,
+    needs = [],
+    limit,
+    input,
+    returns,
+    inAddress,
+    media = "application/json",
+    textMedia,
+  } = described;
   return {
     ...described,
     ...(access === undefined ? {} : documentAccess(access, described)),
     handle: withUsage(
-      async (
-        ctx,
-        request: Request,
-        requestId: string,
-        resolveAccount: ResolveAccount,
-        known?: KnownCaller,
-      ) => {
+      async (ctx, given: Request, requestId: string, resolveAccount: ResolveAccount, known?: KnownCaller) => {
+        const request = inAddress === true ? new Request(given.url) : given;
         const { text: body, flaw } = await readRequestBody(request);
         const { headers } = request;
         const address = known === undefined ? await readCallerAddress(ctx, request) : null;

@@ -7,6 +7,8 @@ import { getSetting, isSet } from "../../lib/env";
 type Sizes = {
   /** Pieces of work with models that run at once; the other scheduled functions are sends, cards, deposits and crons. */
   models: number;
+  /** Orders without a caller, of standing orders, that are carried out at once. */
+  orders: number;
   /** Requests that may wait for an answer. The other actions are free for requests that answer at once. */
   slots: number;
   /** How many of them are kept for orders and payments, and how many callers without a sign-in may hold. */
@@ -17,8 +19,8 @@ type Sizes = {
 };
 
 const SIZES = {
-  S16: { models: 4, slots: 48, keptForOrders: 8, anonymous: 36, shifts: 100 },
-  S256: { models: 64, slots: 384, keptForOrders: 64, anonymous: 288, shifts: 800 },
+  S16: { models: 4, orders: 3, slots: 48, keptForOrders: 8, anonymous: 36, shifts: 100 },
+  S256: { models: 64, orders: 48, slots: 384, keptForOrders: 64, anonymous: 288, shifts: 800 },
 } as const satisfies Readonly<Record<string, Sizes>>;
 
 /** The sizes of this deployment. A malformed class counts as the smallest: no transaction ends for it. */

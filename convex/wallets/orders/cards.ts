@@ -225,7 +225,8 @@ function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
 }
 
 /** The origin of an order, in words for its owner. @param key The name of the ordering API key. */
-export function describeOrigin({ by, keyId, state }: Order, key: string | undefined): string {
+export function describeOrigin({ by, keyId, state, standingId }: Order, key: string | undefined): string {
+  if (standingId !== undefined) return "by a standing order of yours";
   if (by === "post") return "by a post of yours";
   if (by === "chat") return "in your chat";
   if (by === "tap") return `with your account id${state === "asked" ? "" : ", by your tap"}`;

@@ -6,7 +6,7 @@ import { defined } from "../../lib/objects";
 import { emitToOwner } from "../../messenger/webhooks/events";
 import { isUserRequest } from "../model";
 import type { SignedTry } from "../tables";
-import { requireOrder, type Order } from "./model";
+import { isEnded, requireOrder, type Order } from "./model";
 
 /** The end of an order, with its consequences. Plain functions, part of their caller's transaction. */
 
@@ -31,7 +31,7 @@ export async function finalizeOrder(
   further: Changes,
 ): Promise<void> {
   const { state, error, errorCode, bought } = outcome;
-  const { _id: orderId, userId, request, question, by, mentionId, onSettled, paper } = row;
+  const { _id: orderId, userId, request, question, by, mentionId, onSettled, paper, standingId } = row;
   await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
   if (!isUserRequest(request)) return;
   const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
@@ -43,6 +43,8 @@ export async function finalizeOrder(
     await ctx.scheduler.runAfter(0, handle, { mentionId });
   }
   const hasMoved = (txHash ?? approvalTxHash) !== undefined;
+  // A standing order tells of the first end of its orders.
+  if (standingId !== undefined && !isEnded(row)) return;
   if (question !== undefined || (hasMoved && by !== "free"))
     await ctx.scheduler.runAfter(0, internal.wallets.orders.cards.tellEnd, { orderId });
 }

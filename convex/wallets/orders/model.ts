@@ -52,9 +52,10 @@ export type NewOrder = Ordering & {
   walletId: string;
   etherPrice: string;
   idempotencyKey?: string | undefined;
-  /** The estimate that its owner was shown. */
-  found?: Estimate | undefined;
+  /** The bounds of the estimate that its owner was shown. */
+  found?: Partial<Pick<Estimate, "mostFee" | "minBuyAmount">> | undefined;
   mentioned?: Mentioned;
+  standingId?: Id<"alerts">;
 };
 
 /**
@@ -121,7 +122,7 @@ const BLANK = {
 
 /** The fields of a user's new order, opened or put to its owner. @throws AppError `paused`. */
 export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
-  const { userId, walletId, request, by, key, value, etherPrice, found, mentioned } = order;
+  const { userId, walletId, request, by, key, value, etherPrice, found, mentioned, standingId } = order;
   const paused = getPauseError();
   if (paused !== null) throw paused;
   const wallet = await requireWallet(ctx, walletId);
@@ -148,6 +149,7 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
       minBuyAmount: found?.minBuyAmount,
       value,
       paper,
+      standingId,
     }),
   };
 }

@@ -15,6 +15,7 @@ import {
 import type { ActionCtx } from "../../_generated/server";
 import { getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
+import { PRICE_MOVED, WORSE_THAN_MARKET } from "../../lib/refusals";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
 import { listFeedAddresses, computeLivePrices } from "../../market/feeds";
@@ -67,10 +68,8 @@ const NO_SIGNATURE: Hex = `0x${"ff".repeat(65)}`;
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const UNSEEN = "The chain RPC does not show the approval yet";
-const PRICE_MOVED = "The price has moved since it was approved: nothing was signed, so order it again";
 const UNGUARANTEED =
   "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed, so try again later";
-const WORSE = "The quote is worse than the market price allows: try a smaller amount or a larger slippage";
 const UNPRICED = "There is no live price to check the quote against: nothing was swapped, so try again later";
 const COUNTERFEIT =
   "The swap provider's quote calls a contract that is not its own, or is paused: nothing was signed, so try again later";
@@ -355,7 +354,8 @@ export function checkPrice(
 ): number | null {
   const worth = compareWorth(least, swap, prices);
   const share = BPS - BigInt(swap.slippageBps) - maxImpactBps;
-  if (worth !== null && worth.got * BPS < worth.given * share) throw new AppError("invalid_request", WORSE);
+  if (worth !== null && worth.got * BPS < worth.given * share)
+    throw new AppError("invalid_request", WORSE_THAN_MARKET);
   return computeCostBps(least, swap, prices);
 }
 

@@ -17,6 +17,16 @@ const order = (userId: string, usdc = 1) => ({
   amount: `${usdc}000000`,
 });
 
+const standing = z.looseObject({
+  standingId: z.string().optional(),
+  status: z.string(),
+  words: z.string(),
+  next: z.string().nullable(),
+  callUrl: z.string().optional(),
+});
+const standingList = z.object({ standing: z.array(standing) });
+const accepted = z.object({ accepted: z.boolean() });
+
 export const owners: Row[] = [
   {
     id: "claim-at-once",
@@ -53,6 +63,44 @@ export const owners: Row[] = [
         (error: unknown) => String(error),
       );
       matches("A second claim", again, /claimed again from/);
+    },
+  },
+  {
+    id: "standing",
+    says: "beyond the contract: POST /mcp/defi/standing sets a swap at a price, by the clock or on a call, for owned ids: 200 with words, next and, of a call, callUrl once; dryRun stores nothing; GET lists, off stops; a wrong zone, time or past until is 400, a free id 403, a dead address 404",
+    needs: ["people"],
+    check: async (world) => {
+      const { service, action } = await world.as("planner");
+      const userId = `${world.fresh()}-which-nobody-guesses`;
+      await world.post("/mcp/defi/connect", { userId });
+      await action("accounts/actions:claimUserId", { userId });
+      const path = "/mcp/defi/standing";
+      const swap = { userId, fromToken: "USDC", toToken: "ETH", size: "25" };
+      const when = { every: "week", on: "mon", at: "09:00", timeZone: "Europe/Berlin" };
+      const set = (terms: object) => service.post(path, { ...swap, when, ...terms });
+      const list = async () => (await service.get(path, { userId })).as(standingList).standing;
+      same("dryRun", (await set({ dryRun: true })).as(standing).status, "rehearsed");
+      same("count", (await list()).length, 0);
+      const weekly = (await set({ times: 12 })).as(standing);
+      matches("words", weekly.words, /25 USDC → ETH.*12 times: 300 USDC in all/);
+      matches("next", weekly.next ?? "", /T0[78]:00:00/);
+      same("standingId", (await set({ times: 12 })).as(standing).standingId, weekly.standingId);
+      for (const terms of [
+        { when: { ...when, timeZone: "Mars/Base" } },
+        { when: { ...when, at: "24:00" } },
+        { until: "2020-01-01" },
+        { unknown: 1 },
+      ])
+        (await set(terms)).error(400);
+      (await world.post(path, { ...swap, userId: world.fresh(), when })).error(403);
+      const called = (await set({ when: { call: true } })).as(standing);
+      const address = new URL(called.callUrl ?? "");
+      const call = () => world.send("POST", address.pathname + address.search, { body: "ETHUSD crossing" });
+      same("accepted", (await call()).as(accepted, 202).accepted, true);
+      same("accepted within a minute", (await call()).as(accepted, 202).accepted, false);
+      for (const { standingId } of await list()) await service.post(`${path}/off`, { userId, standingId });
+      require((await list()).every(({ status }) => status === "ended"), "One is active still");
+      (await call()).error(404);
     },
   },
   {

@@ -1,0 +1,94 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import { AppError, getErrorData, type ErrorData } from "../../lib/errors";
+import { PRICE_MOVED } from "../../lib/refusals";
+import { deadlines } from "../../platform/outside/deadlines";
+import { takeUsage } from "../../platform/outside/calls";
+import type { Job } from "../../platform/work";
+import { defineWorker } from "../../platform/worker";
+import { estimateValues, getMicroPrice } from "../../wallets/holdings";
+import { getOutgoing } from "../../wallets/model";
+import { resolveAmount } from "../../wallets/orders/amounts";
+import { executeOrder } from "../../wallets/orders/execution";
+import type { Symbol } from "../../wallets/tokens";
+import { isReached, toWatch } from "../grammar";
+import { isUnsigned, LATE, type DueFiring } from "./firings";
+import { computeLeast, isLimit } from "./terms";
+
+/** Carries out a firing: opens its order at live prices, signs it and waits for its end. Safe to run twice. */
+
+export const carryOut = defineWorker(
+  { firingId: v.id("alertFirings"), triedSince: v.optional(v.number()) },
+  async (ctx, { firingId, triedSince = Date.now(), job }) => {
+    const due = await ctx.runQuery(internal.alerts.standing.firings.readFiring, {
+      firingId,
+      now: Date.now(),
+    });
+    if (due === null) return "over";
+    const failure = await open(ctx, firingId, due, job);
+    await ctx.runMutation(internal.alerts.standing.firings.settleFiring, {
+      ...{ firingId, job, triedSince, usage: takeUsage() },
+      ...(failure === null ? {} : { failure: { code: failure.code, message: failure.message } }),
+    });
+    return undefined;
+  },
+);
+
+/** Opens the firing's order, or finds it, and carries it out. @returns Why there is none. */
+async function open(
+  ctx: ActionCtx,
+  firingId: Id<"alertFirings">,
+  due: DueFiring,
+  job: Job,
+): Promise<Pick<ErrorData, "code" | "message"> | null> {
+  const { order, isLate } = due;
+  const living = order === null || isUnsigned(order) ? null : order;
+  if (living === null && isLate) return { code: "upstream", message: LATE };
+  try {
+    const orderId = living?._id ?? (await place(ctx, firingId, due, job));
+    if (orderId !== null) await executeOrder(ctx, orderId, deadlines.transaction);
+    return null;
+  } catch (error) {
+    const failure = getErrorData(error);
+    if (failure === null) throw error;
+    return failure;
+  }
+}
+
+async function place(
+  ctx: ActionCtx,
+  firingId: Id<"alertFirings">,
+  { alert }: DueFiring,
+  job: Job,
+): Promise<Id<"orders"> | null> {
+  const { condition, order } = alert;
+  const query = { userId: alert.userId, kind: "custody" as const };
+  const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, query);
+  if (wallet === null) throw new AppError("not_found", "The account has no wallet");
+  const request = await resolveAmount(ctx, wallet, order.swap);
+  const values = await estimateValues(getOutgoing(request));
+  const isBound = condition.kind === "price" && isLimit(condition, order.swap);
+  const least = isBound && request.kind === "swap" ? await bound(condition, request, values.value) : null;
+  return ctx.runMutation(internal.alerts.standing.firings.placeStanding, {
+    ...{ firingId, job, request, ...values },
+    ...(least === null ? {} : { least: least.toString() }),
+  });
+}
+
+/**
+ * The least that a limit order may buy.
+ * @throws AppError `upstream` while the live price is not at its level any more, or not known.
+ */
+async function bound(
+  condition: Extract<DueFiring["alert"]["condition"], { kind: "price" }>,
+  swap: DueFiring["alert"]["order"]["swap"],
+  value: string | undefined,
+): Promise<bigint> {
+  const coin: Symbol = condition.token === "BTC" ? "CBBTC" : "ETH";
+  const live = Number(await getMicroPrice(coin)) / 1e6;
+  if (!isReached(toWatch(condition), live)) throw new AppError("upstream", PRICE_MOVED);
+  if (value === undefined) throw new AppError("upstream", "There is no live price for what it sells");
+  return computeLeast(condition, swap, { value: BigInt(value), price: await getMicroPrice(swap.toToken) });
+}

@@ -1,0 +1,456 @@
+import { describe, expect, vi } from "vitest";
+import * as z from "zod";
+import { api, internal } from "../../convex/_generated/api";
+import { real } from "../../scripts/real";
+import { DEATHS, handedToTheNode, RUNS, timePassing, twiceSigned, useTime } from "../invariants/harness";
+import { chain, etherOf, useChain, usdcOf } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
+import { dieAt } from "../support/crashes";
+import { intercept } from "../support/outside";
+import { cards, keyOf, newest, owner, RICH, say, tap, test } from "../support/owners";
+
+/** Standing orders: each firing is one swap, refused, or missed, and told; an order ends with what it was set by. */
+
+useChain();
+useTime();
+
+const DAILY = { every: "day", at: "09:00", timeZone: "Europe/Berlin" };
+/** How many calls lie between two deaths, and how many orders fire at a time: all of them in a long run. */
+const [STEP, AT_ONCE] = RUNS > 2 ? [1, 10] : [9, 2];
+
+const standing = z.looseObject({
+  standingId: z.string(),
+  status: z.string(),
+  words: z.string(),
+  fired: z.number(),
+  timesLeft: z.number().optional(),
+  next: z.string().nullable(),
+  last: z.looseObject({ outcome: z.string(), reason: z.string().optional() }).nullable(),
+  endReason: z.string().optional(),
+});
+const listed = z.looseObject({ standing: z.array(standing) });
+
+/** An owner with a key that swaps, and what it does over HTTP. */
+async function trader(app: WalletApp, amounts: Parameters<typeof owner>[1] = RICH, messengerId?: number) {
+  const { userId, browser, address } = await owner(app, amounts, messengerId);
+  const { init, keyId } = await keyOf(app, browser, ["trade"]);
+  const set = (terms: object) =>
+    app.post("/mcp/defi/standing", { userId, fromToken: "USDC", toToken: "ETH", size: "1", ...terms }, init);
+  const list = async () =>
+    listed.parse((await app.get(`/mcp/defi/standing?userId=${userId}`, init)).body).standing;
+  return { userId, browser, address, init, keyId, set, list };
+}
+
+/** All orders by the clock are due. */
+async function comeDue(app: WalletApp): Promise<void> {
+  for (const { _id, state, condition } of await app.rows("alerts"))
+    if (state === "active" && condition.kind === "clock")
+      await app.t.run((ctx) => ctx.db.patch("alerts", _id, { readyAt: Date.now() }));
+}
+
+/** What runs has come to a call that nobody answers. */
+async function allHang(app: WalletApp): Promise<void> {
+  const running = async () =>
+    (await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect()))
+      .filter(({ state }) => state.kind === "inProgress")
+      .map(({ _id }) => _id)
+      .join();
+  for (let [calm, last] = [0, ""]; calm < 5;) {
+    await new Promise((resolve) => real.setTimeout(resolve, 40));
+    const now = await running();
+    calm = now === last ? calm + 1 : 0;
+    last = now;
+  }
+}
+
+const outcomes = async (app: WalletApp) => (await app.rows("alertFirings")).map(({ outcome }) => outcome);
+
+/** The cards of firings that were queued, by their first words. */
+const told = async (app: WalletApp) =>
+  (await app.rows("messages")).filter(({ parts }) =>
+    /Standing order (?:done|refused|missed)/.test(parts.join()),
+  );
+
+describe("a firing", () => {
+  test.each(DEATHS)(
+    "whose process dies %s a call is done once or missed, and told",
+    async (moment, first) => {
+      const { createWalletApp } = await import("../support/chain/walletApp");
+      const app = createWalletApp(chain, { env: { MESSENGER_WEBHOOK_SECRET: "a-webhook-secret_of-tests" } });
+      const given = handedToTheNode();
+      const pass = timePassing(app);
+      const { address, set } = await trader(app);
+      for (let i = 1; i <= AT_ONCE; i++) await set({ size: String(i), when: DAILY });
+      let died = 0;
+      for (let n = first; ; n += STEP) {
+        const before = await usdcOf(address);
+        const [firings, toldBefore] = [(await outcomes(app)).length, (await told(app)).length];
+        await comeDue(app);
+        const death = dieAt(n, moment);
+        const isReached = await Promise.race([death.dead, pass(1).then(() => false)]);
+        if (isReached) await allHang(app);
+        if (isReached) await app.giveUpTheDead();
+        death.revive();
+        await pass(4);
+        const ended = (await outcomes(app)).slice(firings);
+        const context = `${moment} ${n}: ${ended.join()}`;
+        expect([context, ended.length]).toEqual([context, AT_ONCE]);
+        for (const outcome of ended)
+          expect([context, /^(?:done|missed)$/.test(outcome ?? "")]).toEqual([context, true]);
+        const rows = (await app.rows("alertFirings")).slice(firings);
+        const amounts = await Promise.all(
+          rows.map(async ({ alertId, outcome }) => {
+            const alert = (await app.rows("alerts")).find(({ _id }) => _id === alertId);
+            return outcome === "done" ? BigInt(alert?.order?.swap.size ?? 0) * 1_000_000n : 0n;
+          }),
+        );
+        const sum = amounts.reduce((a, b) => a + b, 0n);
+        expect([context, before - (await usdcOf(address))]).toEqual([context, sum]);
+        expect([context, (await told(app)).length - toldBefore]).toEqual([context, AT_ONCE]);
+        if (!isReached) break;
+        died++;
+      }
+      expect(await twiceSigned(given(), address)).toEqual([]);
+      expect(died).toBeGreaterThan(1);
+    },
+  );
+
+  test("is refused without money, with its reason; three in a row end it; a pause is missed", async ({
+    app,
+  }) => {
+    const pass = timePassing(app);
+    const { set, list, userId, init } = await trader(app, { ETH: 10n ** 18n, USDC: 1_500_000n });
+    const made = await set({ size: "2", when: DAILY, times: 12 });
+    expect(made.body).toMatchObject({
+      status: "active",
+      words: "2 USDC → ETH, every day at 09:00 Europe/Berlin, 12 times: 24 USDC in all",
+    });
+    for (let day = 0; day < 3; day++) {
+      await comeDue(app);
+      await pass(2);
+    }
+    const [ended] = await list();
+    expect(ended).toMatchObject({
+      status: "ended",
+      fired: 3,
+      timesLeft: 9,
+      endReason: expect.stringMatching(/3 times/),
+    });
+    expect(ended?.last).toMatchObject({ outcome: "refused", reason: expect.stringContaining("USDC") });
+    expect(await newest(app)).toMatch(/Standing order refused[^]*It has ended/);
+    // Paused: tried again for a quarter of an hour, then missed; and the next time is the grid's.
+    const { body } = await set({ size: "1", when: DAILY });
+    vi.stubEnv("TRADING_PAUSED", "true");
+    await comeDue(app);
+    await pass(18);
+    vi.stubEnv("TRADING_PAUSED", undefined);
+    const [one] = await list();
+    expect(one).toMatchObject({ status: "active", fired: 1, last: { outcome: "missed" } });
+    expect(one?.next).toMatch(/T0[78]:00:00.000Z$/);
+    const skipped = await app.post(
+      "/mcp/defi/standing/off",
+      { userId, standingId: body.standingId, skip: true },
+      init,
+    );
+    expect(Date.parse(String(skipped.body.next)) - Date.parse(String(one?.next))).toBe(86_400_000);
+    // Found later than an hour after its time.
+    await app.t.run(async (ctx) => {
+      for (const row of await ctx.db.query("alerts").collect())
+        if (row.state === "active")
+          await ctx.db.patch("alerts", row._id, { readyAt: Date.now() - 2 * 3_600_000 });
+    });
+    await pass(1);
+    expect((await list())[0]).toMatchObject({ fired: 2, last: { outcome: "missed" } });
+    expect(await newest(app)).toContain("is not caught up");
+  });
+
+  test("at a level fills there or better, once, and never beyond its bound whatever the quote says", async ({
+    app,
+  }) => {
+    const pass = timePassing(app);
+    const { set, list, address } = await trader(app);
+    const level = (direction: string, levelUsd: number) => ({
+      when: { price: { token: "ETH", direction, levelUsd } },
+    });
+    const { body } = await set({ ...level("below", 1), dryRun: true });
+    const { priceUsd } = z.object({ priceUsd: z.number() }).parse(body.now);
+    const feed = (usd: number) =>
+      chain.feeds.set("ETH", {
+        answer: BigInt(Math.round(usd * 1e8)),
+        updatedAt: Math.floor(Date.now() / 1000),
+      });
+    expect((await set(level("below", priceUsd * 2))).body.error).toContain("that is true now");
+    await chain.feeds.pause();
+    try {
+      await feed(priceUsd * 1.1);
+      await pass(1);
+      const near = await set({ size: "100", ...level("below", priceUsd * 1.005) });
+      expect(near.body.status).toBe("active");
+      // The feeds fall through the level, and the market has not moved: such a quote is beyond the bound.
+      const far = await set({ size: "50", ...level("below", priceUsd * 0.8) });
+      await pass(1);
+      const usdc = await usdcOf(address);
+      await feed(priceUsd);
+      await pass(2);
+      expect(usdc - (await usdcOf(address))).toBe(100_000_000n);
+      const [bought] = (await app.rows("orders")).filter(({ state }) => state === "confirmed");
+      const price = 100 / (Number(bought?.bought) / 1e18);
+      expect(price).toBeLessThanOrEqual(priceUsd * 1.005 * 1.01);
+      await feed(priceUsd * 0.75);
+      for (let minute = 0; minute < 18; minute++) {
+        await feed(priceUsd * 0.75);
+        await pass(1);
+      }
+      expect(usdc - (await usdcOf(address))).toBe(100_000_000n);
+      const rows = await list();
+      expect(rows.find(({ standingId }) => standingId === near.body.standingId)?.status).toBe("ended");
+      // Refused for what time cures: it stays armed.
+      expect(rows.find(({ standingId }) => standingId === far.body.standingId)).toMatchObject({
+        status: "active",
+        fired: 1,
+        last: { outcome: "refused" },
+      });
+    } finally {
+      chain.feeds.resume();
+      await chain.feeds.tick();
+    }
+    expect(await etherOf(address)).toBeGreaterThan(10n ** 18n);
+  });
+});
+
+test("weeks of a weekly order and of levels have one outcome each, which their cards and the chain agree on", async ({
+  app,
+}) => {
+  const pass = timePassing(app);
+  const [weeks, owners] = RUNS > 2 ? [12, 5] : [2, 1];
+  const price = await (async () => {
+    const { set } = await trader(app);
+    const probe = { price: { token: "ETH", direction: "below", levelUsd: 1 } };
+    return z
+      .object({ now: z.object({ priceUsd: z.number() }) })
+      .parse((await set({ when: probe, dryRun: true })).body).now.priceUsd;
+  })();
+  const traders = [];
+  for (let i = 0; i < owners; i++) traders.push(await trader(app, RICH, 4_000 + i));
+  const feed = (usd: number) =>
+    chain.feeds.set("ETH", {
+      answer: BigInt(Math.round(usd * 1e8)),
+      updatedAt: Math.floor(Date.now() / 1000),
+    });
+  await chain.feeds.pause();
+  // Only the feeds tell prices: after a jump in time they are old until they are written.
+  for (const source of ["coinbase", "coingecko"] as const)
+    app.standins.fail(source, { mode: "status", status: 503 });
+  try {
+    await feed(price * 1.04);
+    await pass(1);
+    for (const { set } of traders) {
+      const weekly = { every: "week", on: "mon", at: "09:00", timeZone: "America/New_York" };
+      expect((await set({ size: "3", when: weekly, times: weeks })).status).toBe(200);
+      for (let i = 0; i < (RUNS > 2 ? 8 : 2); i++) {
+        const when = { price: { token: "ETH", direction: "below", levelUsd: price * (1 + i / 1_000) } };
+        expect((await set({ size: String(10 + i), when })).status).toBe(200);
+      }
+    }
+    for (let week = 0; week < weeks; week++) {
+      const { next } = (await traders[0]?.list())?.find(({ words }) => words.includes("every Monday")) ?? {};
+      const minutes = Math.ceil((Date.parse(next ?? "") - Date.now()) / 61_000);
+      await pass(minutes, minutes);
+      await chain.feeds.tick();
+      await feed(week === 0 ? price * 1.04 : price * 0.999);
+      await pass(3);
+    }
+    await pass(20);
+    for (const { address, list } of traders) {
+      const rows = await list();
+      expect(rows.find(({ words }) => words.includes("every Monday"))).toMatchObject({
+        fired: weeks,
+        timesLeft: 0,
+        status: "ended",
+      });
+      const levels = rows.filter(({ words }) => words.includes("when ETH"));
+      expect(levels.map(({ fired }) => fired)).toEqual(levels.map(() => 1));
+      const ids = new Set(rows.map(({ standingId }) => standingId));
+      const firings = (await app.rows("alertFirings")).filter(({ alertId }) => ids.has(alertId));
+      const done = firings.filter(({ outcome }) => outcome === "done");
+      expect(firings.length).toBe(weeks + levels.length);
+      expect(done.length).toBeGreaterThan(levels.length);
+      const spent = (await app.rows("orders"))
+        .filter(
+          ({ state, standingId }) => state === "confirmed" && standingId !== undefined && ids.has(standingId),
+        )
+        .map(({ request }) => (request.kind === "swap" ? BigInt(request.amount) : 0n));
+      expect(spent.length).toBe(done.length);
+      expect(9_000_000_000n - (await usdcOf(address))).toBe(spent.reduce((a, b) => a + b, 0n));
+    }
+    expect((await told(app)).length).toBe((await app.rows("alertFirings")).length);
+  } finally {
+    chain.feeds.resume();
+    await chain.feeds.tick();
+  }
+});
+
+describe("a standing order ends, and is told so", () => {
+  test("by a freeze at any call of its firing: then it is done or has moved nothing", async ({ app }) => {
+    const pass = timePassing(app);
+    const { set, list, address, browser } = await trader(app);
+    for (let n = 1, isReached = true; isReached; n += STEP) {
+      await app.t.run(async (ctx) => {
+        for (const { _id } of await ctx.db.query("accounts").collect())
+          await ctx.db.patch("accounts", _id, { frozenAt: undefined, thawsAt: undefined });
+      });
+      await set({ when: DAILY });
+      const before = await usdcOf(address);
+      await comeDue(app);
+      let calls = 0;
+      const end = intercept(async (_call, go) => {
+        if (++calls === n) await browser.mutation(api.accounts.profile.freeze, {});
+        return go();
+      });
+      await pass(4);
+      end();
+      isReached = calls >= n;
+      if (!isReached) await browser.mutation(api.accounts.profile.freeze, {});
+      const [row] = await list();
+      const moved = before - (await usdcOf(address));
+      const context = `${n}: ${JSON.stringify(row?.last)}`;
+      expect([context, row?.status, row?.endReason]).toEqual([context, "ended", "the account was frozen"]);
+      expect([context, moved]).toEqual([context, row?.last?.outcome === "done" ? 1_000_000n : 0n]);
+      // A freeze before the firing leaves none.
+      expect([context, row?.last?.outcome ?? "refused"]).toEqual([
+        context,
+        expect.stringMatching(/^(?:done|refused)$/),
+      ]);
+    }
+    await app.settle();
+    expect((await cards(app)).some(({ text }) => /standing order has ended[^]*frozen/.test(text))).toBe(true);
+  });
+
+  test("with its key, its chat and its login", async ({ app }) => {
+    const pass = timePassing(app);
+    const { set, userId, browser, keyId, address } = await trader(app);
+    const before = await usdcOf(address);
+    await set({ when: DAILY });
+    await browser.mutation(api.accounts.keys.revoke, { keyId });
+    const { init } = await keyOf(app, browser, ["trade"]);
+    const rows = async () =>
+      listed.parse((await app.get(`/mcp/defi/standing?userId=${userId}`, init)).body).standing;
+    expect((await rows())[0]?.endReason).toContain("was revoked");
+    expect(await newest(app)).toMatch(/standing order has ended[^]*was revoked|is revoked/);
+    // An expired key: nothing tells it but the next firing.
+    const put = (size: string) =>
+      app.post("/mcp/defi/standing", { userId, fromToken: "USDC", toToken: "ETH", size, when: DAILY }, init);
+    await put("3");
+    await app.t.run(async (ctx) => {
+      for (const { _id } of await ctx.db.query("keys").collect())
+        await ctx.db.patch("keys", _id, { expiresAt: 1 });
+    });
+    await comeDue(app);
+    await pass(2);
+    const [expired] = (await app.rows("alerts")).filter(({ order }) => order?.swap.size === "3");
+    expect([expired?.state, expired?.endReason]).toEqual([
+      "off",
+      "the key that set it is not valid any more",
+    ]);
+    // What the chat has set needs the chat; a new login ends all.
+    await say(app, "buy 4 USDC of ETH every day at 09:00");
+    await tap(app, "Set");
+    await say(app, "buy 5 USDC of ETH every day at 10:00");
+    await tap(app, "Set");
+    const login = "https://auth.example.com|another";
+    await app.t.mutation(internal.accounts.claims.changeLogin, { userId, login, reason: "lost" });
+    await app.t.run(async (ctx) => {
+      for (const { _id, claim } of await ctx.db.query("accounts").collect())
+        if (claim !== undefined) await ctx.db.patch("accounts", _id, { claim: { ...claim, dueAt: 0 } });
+    });
+    await app.t.mutation(internal.accounts.claims.completeClaim, { userId });
+    const states = (await app.rows("alerts")).map(({ state, endReason }) => [state, endReason]);
+    expect(states.slice(-2)).toEqual([
+      ["off", "the account has another login"],
+      ["off", "the account has another login"],
+    ]);
+    await comeDue(app);
+    await pass(2);
+    expect(await usdcOf(address)).toBe(before);
+  });
+});
+
+describe("who may set one", () => {
+  test("its owner and keys that trade; the id alone asks the owner, whose tap sets it", async ({ app }) => {
+    const { userId, browser, set } = await trader(app);
+    const ask = (terms: object = {}, init = {}) =>
+      app.post(
+        "/mcp/defi/standing",
+        { userId, fromToken: "USDC", toToken: "ETH", size: "7", when: DAILY, ...terms },
+        init,
+      );
+    const { init: reads } = await keyOf(app, browser, ["read"]);
+    const { init: sends } = await keyOf(app, browser, ["withdraw"]);
+    for (const init of [reads, sends]) expect((await ask({}, init)).status).toBe(403);
+    const asked = await ask();
+    expect([asked.status, asked.body.status]).toEqual([202, "awaiting_approval"]);
+    expect(await newest(app)).toMatch(
+      /Somebody who knows your account id[^]*7 USDC → ETH[^]*Up to \d+ × 7 USDC = \d+ USDC/,
+    );
+    const standingId = String(asked.body.standingId);
+    // No other way sets, stops or shows it.
+    expect((await app.post("/alerts/confirm", { userId, alertId: standingId }, sends)).status).toBe(403);
+    expect((await app.post("/mcp/defi/standing/off", { userId, standingId })).status).toBe(403);
+    expect((await app.post("/alerts/off", { userId, standingId }, sends)).status).toBe(403);
+    expect((await app.get(`/mcp/defi/standing?userId=${userId}`)).status).toBe(403);
+    await tap(app, "Set");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active"]);
+    expect((await ask()).body).toMatchObject({ standingId, status: "active", repeated: true });
+    // Two orders at one time are two; ten are the most.
+    for (let i = 10; i < 19; i++) expect((await set({ size: String(i), when: DAILY })).status).toBe(200);
+    expect((await set({ size: "99", when: DAILY })).status).toBe(409);
+    const free = await app.post("/mcp/defi/standing", {
+      ...{ userId: `free-${crypto.randomUUID()}`, fromToken: "USDC", toToken: "ETH", size: "7", when: DAILY },
+    });
+    expect([free.status, free.body.error]).toEqual([403, expect.stringContaining("ownerUrl")]);
+    for (const terms of [
+      { when: { ...DAILY, timeZone: "Mars/Base" } },
+      { when: { ...DAILY, at: "25:00" } },
+      { when: { every: "month", on: "31", at: "09:00" } },
+      { when: { every: "week", at: "09:00" } },
+      { when: DAILY, until: "2020-01-01" },
+      { when: DAILY, unknown: 1 },
+      { when: { call: true, ...DAILY } },
+      { when: {} },
+    ])
+      expect([terms, (await set(terms)).status]).toEqual([terms, 400]);
+  });
+
+  test("an address fires the stored order alone, once a minute and ten times a day, until it is dead", async ({
+    app,
+  }) => {
+    const pass = timePassing(app);
+    const { list, address, userId, init } = await trader(app);
+    const key = { headers: { ...init.headers, "Idempotency-Key": "one" } };
+    const terms = { userId, fromToken: "USDC", toToken: "ETH", size: "2", when: { call: true } };
+    const { body } = await app.post("/mcp/defi/standing", terms, key);
+    const path = String(body.callUrl).replace(/^https?:\/\/[^/]+/, "");
+    expect(path).toMatch(/^\/mcp\/defi\/standing\/call\?token=st_[0-9a-f]{64}$/);
+    const again = await app.post("/mcp/defi/standing", terms, key);
+    expect(again.body).toMatchObject({ standingId: body.standingId, repeated: true });
+    expect(again.body.callUrl).toBeUndefined();
+    expect(JSON.stringify(await app.rows("alerts"))).not.toContain(path.slice(-64));
+    const before = await usdcOf(address);
+    const call = (given: unknown = { size: "1000", toAddress: address }) => app.post(path, given);
+    const flood = await Promise.all(Array.from({ length: 20 }, () => call()));
+    expect(flood.map(({ status }) => status)).toEqual(flood.map(() => 202));
+    expect(flood.filter((one) => one.body.accepted === true)).toHaveLength(1);
+    await pass(1);
+    expect(before - (await usdcOf(address))).toBe(2_000_000n);
+    for (let i = 0; i < 12; i++) {
+      await call();
+      await pass(1);
+    }
+    expect(before - (await usdcOf(address))).toBe(20_000_000n);
+    expect((await app.post(`${path.slice(0, -1)}0`, {})).status).toBe(path.endsWith("0") ? 202 : 404);
+    const [row] = await list();
+    expect(row).toMatchObject({ fired: 10, last: { outcome: "done" } });
+    await app.post("/alerts/off", { userId, standingId: row?.standingId }, init);
+    expect((await call()).status).toBe(404);
+  });
+});
