@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { formatDollars } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
-import { awaitRefreshes } from "../platform/cache";
+import { awaitRefreshes } from "../platform/refreshes";
 import { AppError, getErrorData } from "../lib/errors";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage } from "../platform/outside/calls";
