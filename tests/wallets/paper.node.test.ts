@@ -48,6 +48,9 @@ async function call(app: WalletApp, userId: string, name: string, input: object 
   return resultShape.parse(await response.json()).result;
 }
 
+/** The words of the newest card. */
+const read = async (app: WalletApp) => (await newest(app)).replaceAll(/<[^>]*>/g, "");
+
 /** The time comes from which an account is live. */
 async function liveTimeComes(app: WalletApp): Promise<void> {
   for (const { _id, userId, paper } of await app.rows("accounts")) {
@@ -69,7 +72,7 @@ describe("an account on paper", () => {
       return body;
     };
     await say(app, "/paper");
-    expect(await newest(app)).toMatch(/needs an account[^]*Own/);
+    expect(await read(app)).toMatch(/needs an account[^]*Own/);
     const userId = idOf();
     const set = kept(await call(app, userId, "set_paper", { on: true }));
     expect(set.structuredContent).toMatchObject({ paper: true, liveFrom: null });
@@ -107,26 +110,26 @@ describe("an account on paper", () => {
 
     // A send leaves the book, and nothing else.
     const to = freshAddress();
-    const order = { userId, token: "USDC", toAddress: to, size: "50%", idempotencyKey: "half" };
+    const order = { userId, token: "USDC", toAddress: to, size: "10%", idempotencyKey: "tenth" };
     const rehearsed = kept((await app.post("/mcp/defi/send", { ...order, dryRun: true })).body);
     expect(rehearsed).toMatchObject({
       status: "rehearsed",
       paper: true,
       success: true,
-      amount: "4500000000",
+      amount: "900000000",
     });
     const sent = kept((await app.post("/mcp/defi/send", order)).body);
-    expect(sent).toMatchObject({ paper: true, status: "confirmed", amount: "4500000000" });
+    expect(sent).toMatchObject({ paper: true, status: "confirmed", amount: "900000000" });
     const seen = await app.get(`/mcp/defi/transaction?userId=${userId}&txHash=${String(sent.txHash)}`);
     expect(kept(seen.body)).toMatchObject({ kind: "send", paper: true, status: "confirmed" });
-    expect([await usdcOf(to), (await holdingsOf(app, userId)).USDC]).toEqual([0n, 4_500_000_000n]);
+    expect([await usdcOf(to), (await holdingsOf(app, userId)).USDC]).toEqual([0n, 8_100_000_000n]);
     // What was sent is no loss: the fees are, and what the pool took.
     const { resultUsd } = await stateOf(app, userId);
     expect(resultUsd).toBeLessThan(0);
     expect(resultUsd).toBeGreaterThan(-20);
     for (const [path, fields, error] of [
       ["/mcp/defi/send", { ...order, idempotencyKey: "b", from: "basic" }, "No wallet"],
-      ["/mcp/defi/send", { ...order, idempotencyKey: "c", size: "4501" }, "Insufficient USDC on paper: 4501"],
+      ["/mcp/defi/send", { ...order, idempotencyKey: "c", size: "8101" }, "Insufficient USDC on paper: 8101"],
     ] as const) {
       const { body } = await app.post(path, fields);
       expect(kept(body)).toMatchObject({ error: expect.stringContaining(error) });
@@ -165,18 +168,18 @@ describe("an account on paper", () => {
     const byId = await app.post("/mcp/defi/paper", { userId, on: false });
     expect([byId.status, byId.body.error]).toEqual([403, expect.stringContaining("Only its owner")]);
     await say(app, "swap $50 of USDC to DAI");
-    expect(await newest(app)).toMatch(/^📝 Paper · 🔐 Your approval[^]*From your book: nothing real moves/);
+    expect(await read(app)).toMatch(/^📝 Paper · 🔐 Your approval[^]*From your book: nothing real moves/);
     await tap(app, "✅ Approve");
-    expect(await newest(app)).toMatch(/^📝 Paper · ✅ Done[^]*nothing real has moved/);
+    expect(await read(app)).toMatch(/^📝 Paper · ✅ Done[^]*nothing real has moved/);
     await say(app, "/gas 2");
-    expect(await newest(app)).toContain("On paper the network fees are paid from the book");
+    expect(await read(app)).toContain("On paper the network fees are paid from the book");
     await say(app, "/portfolio");
-    expect(await newest(app)).toMatch(/^📝 Paper · your portfolio[^]*really holds \$25/);
+    expect(await read(app)).toMatch(/^📝 Paper · your portfolio[^]*really holds \$25/);
     await say(app, "swap 5 USDC to DAI");
     await say(app, "/paper");
-    expect(await newest(app)).toMatch(/^📝 Paper · your book[^]*Result: −\$/);
+    expect(await read(app)).toMatch(/^📝 Paper · your book[^]*Result: −\$/);
     await tap(app, "Go live in 2 h");
-    expect(await newest(app)).toMatch(/Live from .*\d\d:\d\d UTC on/);
+    expect(await read(app)).toMatch(/Live from .*\d\d:\d\d UTC on/);
     await say(app, "freeze");
     expect((await stateOf(app, userId)).liveFrom).toBeNull();
     await liveTimeComes(app);
@@ -196,21 +199,21 @@ describe("an account on paper", () => {
     expect([given(), await nonceOf(address), await usdcOf(to)]).toEqual([[], 0, 0n]);
     expect((await app.rows("orders")).flatMap(({ tries }) => tries)).toEqual([]);
     expect(answers.filter((text) => /explorer|basescan/i.test(text))).toEqual([]);
-    const cards = app.standins.sent("messenger").filter(({ text }) => String(text).startsWith("📝 Paper"));
+    const cards = app.standins.sent("messenger").filter(({ text }) => String(text).startsWith("<b>📝 Paper"));
     expect(cards.filter((card) => /basescan\.org\/tx/.test(JSON.stringify(card)))).toEqual([]);
 
     await liveTimeComes(app);
-    expect(await newest(app)).toContain("Your account is live");
+    expect(await read(app)).toContain("Your account is live");
     expect(await stateOf(app, userId)).toMatchObject({ paper: false, balances: [] });
     const live = (await app.get(`/mcp/defi/portfolio?userId=${userId}`)).body;
     expect([live.paper, live.realValueUsd, live.totalValueUsd]).toEqual([undefined, undefined, 25]);
     // The question that was open is void; a request that was made on paper is answered as it was then.
     await tap(app, "✅ Approve");
-    expect(await newest(app)).toContain("Nothing was moved");
+    expect(await read(app)).toContain("Nothing was moved");
     await chain.fund(z.templateLiteral(["0x", z.string()]).parse(address), { ETH: ETHER });
     await say(app, "swap 5 USDC to DAI");
     await tap(app, "✅ Approve");
-    expect(await newest(app)).toMatch(/^✅ Done/);
+    expect(await read(app)).toMatch(/^✅ Done/);
     expect(await nonceOf(address)).toBe(2);
     expect(await usdcOf(z.templateLiteral(["0x", z.string()]).parse(address))).toBe(20_000_000n);
   });
@@ -235,7 +238,7 @@ describe("an account on paper", () => {
     await say(app, "/paper");
     await tap(app, "📝 Switch on");
     await tap(app, "✅ Approve");
-    expect(await newest(app)).toMatch(/Nothing was moved[^]*Your rules have changed/);
+    expect(await read(app)).toMatch(/Nothing was moved[^]*Your rules have changed/);
     const key = { headers: { ...init.headers, "Idempotency-Key": "one" } };
     const filled = await app.post("/mcp/defi/swap", { userId, ...swap }, key);
     expect(filled.body).toMatchObject({ paper: true, status: "confirmed" });
