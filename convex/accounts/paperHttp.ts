@@ -9,7 +9,8 @@ import { EXAMPLE_TIME, EXAMPLE_USER, IDEMPOTENCY_KEY, idempotencyKey, userId } f
 import type { Caller } from "../platform/limits/callers";
 import { getPaperStart } from "../wallets/book";
 import { ensureWallet } from "../wallets/custody/wallets";
-import { readPortfolio, valuePaperStart } from "../wallets/past/portfolio";
+import { valuePaperStart } from "../wallets/holdings";
+import { readPortfolio } from "../wallets/past/portfolio";
 import { optionalYesOrNo } from "../wallets/inputs";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import type { PaperMode } from "./paper";

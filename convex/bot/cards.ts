@@ -16,7 +16,7 @@ import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/ca
 import { EXPLORER, isPaperHash } from "../wallets/model";
 import { ON_PAPER } from "../wallets/orders/cards";
 import { describeMove } from "../wallets/past/moves";
-import type { Result } from "../wallets/past/result";
+import type { Result } from "../wallets/result";
 import type { NamedMove, vHolding } from "../wallets/tables";
 import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 

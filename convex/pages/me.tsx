@@ -10,7 +10,7 @@ import { formatDate, getRoundedNow, toIso } from "../lib/time";
 import { readPortfolio } from "../wallets/past/portfolio";
 import { EXPLORER } from "../wallets/model";
 import type { Worth } from "../wallets/past/course";
-import type { Result } from "../wallets/past/result";
+import type { Result } from "../wallets/result";
 import { buildNoticePage, type Page } from "./layout";
 import { CardSection, Facts, formatOrNone, Moment, Out, Table, type Term } from "./parts";
 import { WorthChart } from "../pictures/worth";

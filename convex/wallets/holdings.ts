@@ -3,14 +3,16 @@ import { deadlines } from "../platform/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, computeMicroUsd, toUsd } from "../lib/money/amounts";
+import { listKeys } from "../lib/objects";
 import { withUsage } from "../platform/outside/calls";
 import { FEED_DECIMALS, listFeedAddresses, computeLivePrices, type FeedName } from "../market/feeds";
 import { findPrices } from "../market/live";
 import type { PriceSource } from "../market/tables";
 import { readAccount, readRounds } from "../providers/chain/accounts";
+import { getPaperStart } from "./book";
 import { getOutgoing, requireStoredAddress } from "./model";
-import { readSum, type Prices } from "./past/result";
-import type { Payer, UserRequest, vHolding } from "./tables";
+import { computeWorth, readSum, type Prices } from "./result";
+import type { Balances, Payer, UserRequest, vHolding } from "./tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /** Holdings of wallets on the chain, and their value. For actions. */
@@ -47,11 +49,6 @@ export const readHoldings = withUsage(async (_ctx, address: string): Promise<Hol
   return { ...valueHoldings(live, readAmount), pricedAt: now, block, live };
 });
 
-/** Live prices of all tokens. @throws AppError `upstream` */
-export async function readLivePrices(): Promise<LivePrices> {
-  return getPrices(FEEDS, await readRounds(listFeedAddresses(FEEDS), deadlines.chain), Date.now());
-}
-
 /** By token, in the feeds' unit. */
 export const toPricesOfTokens = (live: LivePrices): Prices =>
   Object.fromEntries(SYMBOLS.map((token) => [token, live.get(WALLET_TOKENS[token].feed)?.price ?? null]));
@@ -76,6 +73,19 @@ export function valueHoldings(live: LivePrices, readAmount: (token: Symbol) => b
     };
   });
   return { balances, totalValueUsd: toUsd(total) };
+}
+
+/** What each token of a book's start is worth now, in micro-USD; without those that have no live price. @throws AppError `upstream` */
+export async function valuePaperStart(): Promise<Balances> {
+  const rounds = await readRounds(listFeedAddresses(FEEDS), deadlines.chain);
+  const prices = toPricesOfTokens(await getPrices(FEEDS, rounds, Date.now()));
+  const start = getPaperStart();
+  const values: Balances = {};
+  for (const token of listKeys(start)) {
+    const worth = computeWorth(prices, token, start[token] ?? 0n);
+    if (worth !== null) values[token] = worth.toString();
+  }
+  return values;
 }
 
 /**

@@ -258,7 +258,7 @@ export const vNamedMove = vMove.omit("walletId", "userId").extend({
 });
 export type NamedMove = Infer<typeof vNamedMove>;
 
-/** What a wallet's moves have come to (`past/result`), in digits: `held` by token, `cost` and `unpriced` by feed. */
+/** What a wallet's moves have come to (`wallets/result`), in digits: `held` by token, `cost` and `unpriced` by feed. */
 export const vPast = v.object({
   /** The times of the first and the newest move, the block of the look that found it, and how many there are. */
   since: v.number(),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { buildPortfolioCard } from "../../convex/bot/cards";
-import { computeResult } from "../../convex/wallets/past/result";
+import { computeResult } from "../../convex/wallets/result";
 import { formatPercent, formatShortUsd, formatSignedPercent, typeset } from "../../convex/lib/text/numbers";
 
 /** One style of figures. */

@@ -9,7 +9,7 @@ import {
   type Leg,
   type Move,
   type Prices,
-} from "../../convex/wallets/past/result";
+} from "../../convex/wallets/result";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "../../convex/wallets/tokens";
 
 /** What a wallet has made, against a plain bookkeeper with floating numbers, who knows one lot of each thing. */

@@ -4,7 +4,7 @@ import { AppError } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
 import { defined } from "../../lib/objects";
 import { requireCovered } from "../book";
-import { valuePaperStart } from "../past/portfolio";
+import { valuePaperStart } from "../holdings";
 import { getOutgoing, isUserRequest } from "../model";
 import type { Book, UserRequest } from "../tables";
 import { buildUsualSend, estimateFees, feeTooHighError, type PricedCall } from "./calls";

@@ -12,8 +12,7 @@ import {
   isUserRequest,
   requireWallet,
 } from "../model";
-import { storeMoves } from "../past/entries";
-import type { Dated } from "../past/moves";
+import { storeMoves, type Dated } from "../entries";
 import { vBalances, vSwapTerms } from "../tables";
 import { finalizeOrder } from "./ending";
 import { requireOrder } from "./model";

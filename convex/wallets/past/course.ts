@@ -10,7 +10,7 @@ import type { Paragraph } from "../../messenger/format";
 import { findWallet, requireWallet } from "../model";
 import { SYMBOLS, WALLET_TOKENS } from "../tokens";
 import { queryMoves } from "./looks";
-import { createPast, readSum } from "./result";
+import { createPast, readSum } from "../result";
 
 /** A wallet's worth over time: what it held by its moves, at the service's own prices. A dollar is a dollar. */
 

@@ -9,9 +9,9 @@ import { DAY, HOUR } from "../../lib/time";
 import { findWallet, requireWallet } from "../model";
 import { findBlockingOrder, type Order } from "../orders/model";
 import { vNamedMove, vPast, vSymbol, type NamedMove } from "../tables";
-import { storeMoves } from "./entries";
+import { storeMoves } from "../entries";
 import { explain, toEffect, type Effect } from "./moves";
-import { computeWorth, createPast, enterMove, readSum, type Leg, type Prices } from "./result";
+import { computeWorth, createPast, enterMove, readSum, type Leg, type Prices } from "../result";
 
 /**
  * Looks at wallets: each compares the balances of a block with the known ones, and enters what is new as moves, all of them

@@ -3,7 +3,8 @@ import type { Order } from "../orders/model";
 import { formatTokenAmount } from "../model";
 import type { NamedMove, Past, SignedTry } from "../tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "../tokens";
-import { computeWorth, readSum, type Leg, type Move, type Prices } from "./result";
+import type { Dated } from "../entries";
+import { computeWorth, readSum, type Leg, type Move, type Prices } from "../result";
 
 /**
  * What lies between the balances that are known and those of a block: the account's own mined orders, and the rest, which
@@ -19,9 +20,6 @@ export type Effect = Move & {
   /** Not known, or not wholly: the swap's proceeds, or the fee. The rest of it is in the difference. */
   open?: "in" | "fee" | undefined;
 };
-
-/** A move and its time. */
-export type Dated = Move & { at: number; orderId?: Id<"orders"> };
 
 /** The mined transactions of an order: one at each nonce, the one that decided it. */
 function listMined({ tries, txHash, approvalTxHash }: Order): (SignedTry & { block: number })[] {

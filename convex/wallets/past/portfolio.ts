@@ -1,10 +1,9 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { defined, listKeys } from "../../lib/objects";
-import { getPaperStart } from "../book";
-import { readHoldings, readLivePrices, toPricesOfTokens, valueHoldings, type Holdings } from "../holdings";
-import type { Balances, Past, Payer } from "../tables";
-import { computeResult, computeWorth, readSum, type Result } from "./result";
+import { defined } from "../../lib/objects";
+import { readHoldings, toPricesOfTokens, valueHoldings, type Holdings } from "../holdings";
+import type { Past, Payer } from "../tables";
+import { computeResult, readSum, type Result } from "../result";
 
 /** What a wallet holds and has made. For actions. */
 
@@ -47,16 +46,4 @@ export async function readPortfolio(
     result,
     ...(isReal ? { realValueUsd: real.totalValueUsd } : {}),
   };
-}
-
-/** What each token of a book's start is worth now, in micro-USD; without those that have no live price. @throws AppError `upstream` */
-export async function valuePaperStart(): Promise<Balances> {
-  const prices = toPricesOfTokens(await readLivePrices());
-  const start = getPaperStart();
-  const values: Balances = {};
-  for (const token of listKeys(start)) {
-    const worth = computeWorth(prices, token, start[token] ?? 0n);
-    if (worth !== null) values[token] = worth.toString();
-  }
-  return values;
 }

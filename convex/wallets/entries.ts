@@ -1,10 +1,13 @@
-import type { MutationCtx } from "../../_generated/server";
-import { defined } from "../../lib/objects";
-import type { Past } from "../tables";
-import type { Dated } from "./moves";
-import { enterMove, type Leg } from "./result";
+import type { Id } from "../_generated/dataModel";
+import type { MutationCtx } from "../_generated/server";
+import { defined } from "../lib/objects";
+import type { Past } from "./tables";
+import { enterMove, type Leg, type Move } from "./result";
 
 /** Moves are entered into a past and stored as rows, in one step of their caller's mutation. */
+
+/** A move and its time. */
+export type Dated = Move & { at: number; orderId?: Id<"orders"> };
 
 const writeLeg = (leg: Leg | undefined) =>
   leg && { token: leg.token, raw: leg.raw.toString(), ...defined({ value: leg.value?.toString() }) };

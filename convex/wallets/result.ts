@@ -1,8 +1,8 @@
-import { computeMicroUsd, toUsd } from "../../lib/money/amounts";
-import { toIso } from "../../lib/time";
-import { FEED_DECIMALS } from "../../market/feeds";
-import type { Past, StoredMove } from "../tables";
-import { SYMBOLS, WALLET_TOKENS, type Symbol } from "../tokens";
+import { computeMicroUsd, toUsd } from "../lib/money/amounts";
+import { toIso } from "../lib/time";
+import { FEED_DECIMALS } from "../market/feeds";
+import type { Past, StoredMove } from "./tables";
+import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
  * What a wallet has made: a function of its moves alone, by average cost. Tokens of one feed are one thing, so wrapping ether
