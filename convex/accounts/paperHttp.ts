@@ -9,11 +9,13 @@ import { EXAMPLE_TIME, EXAMPLE_USER, IDEMPOTENCY_KEY, idempotencyKey, userId } f
 import type { Caller } from "../platform/limits/callers";
 import { getPaperStart } from "../wallets/book";
 import { ensureWallet } from "../wallets/custody/wallets";
-import { valuePaperStart } from "../wallets/holdings";
-import { readPortfolio } from "../wallets/past/portfolio";
 import { optionalYesOrNo } from "../wallets/inputs";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import type { PaperMode } from "./paper";
+
+/** These load viem, so the first request that needs them imports them. */
+const loadHoldings = () => import("../wallets/holdings");
+const loadPortfolio = () => import("../wallets/past/portfolio");
 
 /** An account on paper, over HTTP and in the bot: what its book holds and has made, and its switch. For actions. */
 
@@ -55,6 +57,7 @@ export async function readPaperState(ctx: ActionCtx, userId: string, caller?: Ca
       ...{ resultUsd: null, resultPercent: null },
     };
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, caller);
+  const { readPortfolio } = await loadPortfolio();
   const { balances, result, realValueUsd } = await readPortfolio(ctx, wallet);
   const isKnown = result.since === null || result.unpriced.length === 0;
   const start = getPaperStart();
@@ -94,7 +97,7 @@ export async function changePaper(
     userId,
     startAgain,
     isEmpty: begins && mode.isFree && !mode.isOnPaper && (await isEmpty(ctx, userId)),
-    startValues: begins ? await valuePaperStart() : {},
+    startValues: begins ? await (await loadHoldings()).valuePaperStart() : {},
     ...defined({ on, ...credential }),
   });
 }
@@ -104,6 +107,7 @@ const EMPTY_USD = 1;
 
 /** Whether all wallets of an id together hold less than a dollar on the chain. */
 async function isEmpty(ctx: ActionCtx, userId: string): Promise<boolean> {
+  const { readPortfolio } = await loadPortfolio();
   let total = 0;
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });

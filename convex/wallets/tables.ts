@@ -302,7 +302,8 @@ export type Payer = Infer<typeof vPayer>;
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
-   * anchor, which belong to no user. Written by `wallets/custody`, `wallets/orders` and `wallets/past`. Kept.
+   * anchor, which belong to no user. Written by `wallets/custody`, `wallets/orders`, `wallets/past` and
+   * `wallets/book`. Kept.
    */
   wallets: defineTable({
     /** The custody provider's handle of the key. */
@@ -339,7 +340,7 @@ export const walletTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 
-  /** Everything that has changed the balances of users' wallets. Written by `wallets/past`. Kept. */
+  /** Everything that has changed the balances of users' wallets and books. Written by `wallets/entries`. Kept. */
   moves: defineTable(vMove)
     .index("by_walletId_and_n", ["walletId", "n"])
     .index("by_walletId_and_orderId", ["walletId", "orderId"])

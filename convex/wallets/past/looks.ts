@@ -138,7 +138,7 @@ export const listMoves = internalQuery({
   handler: async (ctx, { walletId, before, limit }): Promise<NamedMove[]> => {
     const rows = await queryMoves(ctx, walletId, before).take(limit);
     return Promise.all(
-      rows.map(async ({ _id, _creationTime, walletId: _wallet, userId, ...move }) => {
+      rows.map(async ({ _id, _creationTime, walletId: _wallet, userId: _user, ...move }) => {
         const order = move.orderId === undefined ? null : await ctx.db.get("orders", move.orderId);
         if (order === null) return { ...move, by: "others" };
         const { request, by, txHash, approvalTxHash } = order;

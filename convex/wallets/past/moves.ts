@@ -2,7 +2,7 @@ import type { Id } from "../../_generated/dataModel";
 import type { Order } from "../orders/model";
 import { formatTokenAmount } from "../model";
 import type { NamedMove, Past, SignedTry } from "../tables";
-import { SYMBOLS, WALLET_TOKENS, type Symbol } from "../tokens";
+import { SYMBOLS, type Symbol } from "../tokens";
 import type { Dated } from "../entries";
 import { computeWorth, readSum, type Leg, type Move, type Prices } from "../result";
 
