@@ -6,7 +6,7 @@ import { getOptional } from "../lib/env";
 import { getErrorData } from "../lib/errors";
 import { internal } from "../_generated/api";
 import { formatGain, formatMoney, formatSignedPercent } from "../lib/text/numbers";
-import { formatDate, getRoundedNow, toIso } from "../lib/time";
+import { formatDate, HOUR, toIso } from "../lib/time";
 import { readPortfolio } from "../wallets/past/portfolio";
 import { EXPLORER } from "../wallets/model";
 import type { Worth } from "../wallets/past/course";
@@ -92,7 +92,7 @@ async function readHoldings(ctx: ActionCtx, wallet: Overview["wallets"][number])
     if (getErrorData(error)?.code === "upstream") return null;
     throw error;
   });
-  const course = { walletId: wallet.walletId, now: getRoundedNow() };
+  const course = { walletId: wallet.walletId, now: Date.now() };
   const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, course);
   // What it is worth now is one figure on the whole page.
   const last = worths.at(-1);
@@ -117,10 +117,10 @@ function Holdings({ kind, address, book, portfolio, worths }: Awaited<ReturnType
       {book === undefined && <Explorer to={`https://basescan.org/address/${address}`}>{address}</Explorer>}
       {rows.length === 0 && <p>{none}</p>}
       {rows.length > 0 && (
-        <Table name="Holdings" heads={["Token", "Balance", "Value", "Gain"]} wide={3} rows={rows} />
+        <Table name="Holdings" heads={["Token", "Balance", "Value", "Gain"]} wide={4} rows={rows} />
       )}
       {portfolio !== null && portfolio.result.since !== null && <Facts of={listResult(portfolio.result)} />}
-      {kind === "custody" && book === undefined && worths.length > 1 && (
+      {kind === "custody" && book === undefined && isLong(worths) && (
         <figure>
           <WorthChart worths={worths} />
           <figcaption>
@@ -131,6 +131,9 @@ function Holdings({ kind, address, book, portfolio, worths }: Awaited<ReturnType
     </CardSection>
   );
 }
+
+/** Whether a course is long enough for a chart. */
+const isLong = (worths: readonly Worth[]) => (worths.at(-1)?.at ?? 0) - (worths[0]?.at ?? 0) >= HOUR;
 
 function listResult(result: Result): Term[] {
   const { since, percent, totalUsd, realisedUsd, feesUsd, paidInUsd, takenOutUsd } = result;

@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
-import { DAY, getRoundedNow, HOUR } from "../lib/time";
+import { DAY, HOUR } from "../lib/time";
 import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
@@ -98,7 +98,7 @@ export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address)
 export const worth = defineDrawing(async (ctx, walletId) => {
   const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, {
     walletId,
-    now: getRoundedNow(),
+    now: Date.now(),
   });
   return worths.length < 2 ? null : worths;
 }, drawWorth);

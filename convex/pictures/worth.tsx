@@ -8,6 +8,7 @@ export function WorthChart({ worths, frame }: { worths: readonly Worth[]; frame?
   if (first === undefined || last === undefined) return null;
   const pointsOf = (of: "value" | "paidIn") => worths.map((one) => ({ at: one.at, value: one[of] }));
   const [from, to] = [first.at, last.at];
+  const axis = (value: number) => `$${formatShortUsd(value)}`;
   return (
     <Chart
       id="worth"
@@ -15,15 +16,15 @@ export function WorthChart({ worths, frame }: { worths: readonly Worth[]; frame?
       says={`${formatMoney(last.value)} now; paid in less taken out ${formatMoney(last.paidIn)}.`}
       from={from}
       to={to}
-      axis={(value) => `$${formatShortUsd(value)}`}
+      axis={axis}
       levels={[
         {
           kind: last.value < last.paidIn ? "down" : "up",
           value: last.value,
-          name: formatMoney(last.value),
+          name: axis(last.value),
           from: to,
         },
-        { kind: "held", value: last.paidIn, name: formatMoney(last.paidIn), from: to },
+        { kind: "held", value: last.paidIn, name: axis(last.paidIn), from: to },
       ]}
       lines={[
         { kind: "held", points: pointsOf("paidIn"), isStepped: true },
