@@ -352,6 +352,23 @@ describe("a standing order ends, and is told so", () => {
       "off",
       "the key that set it is not valid any more",
     ]);
+    // Nor does it order in another mode than it was set in.
+    const setMode = (paper: { since: number } | undefined) =>
+      app.t.run(async (ctx) => {
+        for (const { _id } of await ctx.db.query("accounts").collect())
+          await ctx.db.patch("accounts", _id, { paper });
+      });
+    await say(app, "buy 6 USDC of ETH every day at 09:00");
+    await tap(app, "Set");
+    await setMode({ since: 1 });
+    await comeDue(app);
+    await pass(2);
+    await setMode(undefined);
+    const [switched] = (await app.rows("alerts")).filter(({ order }) => order?.swap.size === "6");
+    expect([switched?.state, switched?.endReason]).toEqual([
+      "off",
+      "the account changed between live and paper",
+    ]);
     // What the chat has set needs the chat; a new login ends all.
     await say(app, "buy 4 USDC of ETH every day at 09:00");
     await tap(app, "Set");
