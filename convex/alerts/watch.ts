@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
-import { HOUR, NEVER, toIso } from "../lib/time";
+import { HOUR, toIso } from "../lib/time";
 import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { emitToOwner } from "../messenger/webhooks/events";
@@ -30,8 +30,6 @@ import {
 } from "./grammar";
 import { queryDueAlerts, storeComparedAt, switchOff } from "./model";
 import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
-import { openFiring } from "./standing/firings";
-import { endStandingOrders, findLoss, OVER } from "./standing/model";
 import { isStanding } from "./standing/terms";
 import { vObservation, type Observation } from "./tables";
 
@@ -126,9 +124,8 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
   for (const row of due) {
     if (isStanding(row)) {
       // One that is due fires first.
-      if (row.condition.kind === "clock" && row.readyAt <= now) continue;
-      const why = (await findLoss(ctx, row, now)) ?? OVER;
-      await endStandingOrders(ctx, row.userId, why, ({ _id }) => _id === row._id);
+      if (row.condition.kind !== "clock" || row.readyAt > now)
+        await ctx.scheduler.runAfter(0, internal.alerts.standing.model.endOverdue, { standingId: row._id });
       continue;
     }
     await switchOff(ctx, row);
@@ -198,7 +195,12 @@ export const fireAlerts = defineMutation(
     const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
     const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
     for (const alert of ready)
-      if (isStanding(alert)) await openFiring(ctx, alert, one, NEVER);
+      // Loaded for itself: a tick without one evaluates no orders.
+      if (isStanding(alert))
+        await ctx.scheduler.runAfter(0, internal.alerts.standing.firings.fireCrossed, {
+          standingId: alert._id,
+          one,
+        });
       else await fire(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
     if (crossed.isDone) return;
     const next = { subject, one, last, page: crossed.continueCursor };

@@ -43,7 +43,9 @@ function listTerms(row: Standing, now: number, end: number): string {
 export function buildStandingProposal(row: Standing, now: number, end: number): StandingCard {
   if (row.state === "active")
     return {
-      answer: [[{ bold: `${mark(row)}🔁 You have that standing order already` }, `\n${describeStanding(row)}`]],
+      answer: [
+        [{ bold: `${mark(row)}🔁 You have that standing order already` }, `\n${describeStanding(row)}`],
+      ],
       buttons: [[buildStopButton(row), MY_ALERTS]],
     };
   return {

@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../../_genera
 import { AppError, isErrorCode, vErrorCode, type ErrorCode } from "../../lib/errors";
 import { PRICE_MOVED, WORSE_THAN_MARKET } from "../../lib/refusals";
 import { defined } from "../../lib/objects";
-import { DAY, HOUR, MINUTE, SECOND, toIso } from "../../lib/time";
+import { DAY, HOUR, MINUTE, NEVER, SECOND, toIso } from "../../lib/time";
 import { getSpanText } from "../../messenger/format";
 import { enqueueOwnCard } from "../../messenger/model";
 import { emitToOwner } from "../../messenger/webhooks/events";
@@ -50,7 +50,7 @@ const BATCH = 50;
 const CALL_PAUSE_MS = MINUTE;
 
 /** Fires a standing order for an observation, once. @param readyAt When it may fire next, epoch ms. */
-export async function openFiring(
+async function openFiring(
   ctx: MutationCtx,
   { _id: alertId, userId }: Standing,
   observation: Observation,
@@ -70,6 +70,16 @@ export async function openFiring(
   const terms = { queue: "orders" as const, subject: firingId, until: observation.at + LATEST_MS, onFailure };
   await enqueueWork(ctx, internal.alerts.standing.actions.carryOut, { firingId }, terms);
 }
+
+/** Fires an order whose level an observation has crossed, unless it carries one out. */
+export const fireCrossed = defineMutation(
+  { standingId: v.id("alerts"), one: vObservation },
+  async (ctx, { standingId, one }) => {
+    const row = await ctx.db.get("alerts", standingId);
+    if (row?.state === "active" && isStanding(row) && row.readyAt <= one.at)
+      await openFiring(ctx, row, one, NEVER);
+  },
+);
 
 /** Opens the firings that are due by the clock. */
 export const fireDue = defineMutation({}, async (ctx) => {

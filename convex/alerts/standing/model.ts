@@ -8,6 +8,7 @@ import { createRandomHex, findOwner, readMode, requireUnfrozenRules } from "../.
 import { deriveSecret, sha256Hex } from "../../lib/crypto";
 import { AppError } from "../../lib/errors";
 import { defined } from "../../lib/objects";
+import { defineMutation } from "../../platform/changes";
 import { DAY } from "../../lib/time";
 import { enqueueCard, enqueueOwnCard, findApprovingLink } from "../../messenger/model";
 import { queryByBoth } from "../../platform/records";
@@ -333,6 +334,14 @@ export async function endForReason(ctx: MutationCtx, row: Alert, why: string): P
   await switchOff(ctx, row);
   await ctx.db.patch("alerts", row._id, { endReason: why });
 }
+
+/** Ends a standing order whose time is over. */
+export const endOverdue = defineMutation({ standingId: v.id("alerts") }, async (ctx, { standingId }) => {
+  const row = await ctx.db.get("alerts", standingId);
+  if (row?.state !== "active" || !isStanding(row)) return;
+  const why = (await findLoss(ctx, row, Date.now())) ?? OVER;
+  await endStandingOrders(ctx, row.userId, why, ({ _id }) => _id === standingId);
+});
 
 /** Why a standing order has lost its authority, half a sentence; `null` while it has it. */
 export async function findLoss(
