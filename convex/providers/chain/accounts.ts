@@ -1,13 +1,6 @@
 import { erc20Abi, isAddressEqual, parseAbi, type Address } from "viem";
 import { getBalance, readContract } from "viem/actions";
-import {
-  orNullIfNoAnswer,
-  createChainClient,
-  MULTICALL,
-  withChainErrors,
-  orNullIfReverted,
-  type ChainClient,
-} from "./rpc";
+import { orNullIfNoAnswer, MULTICALL, withChainErrors, orNullIfReverted, type ChainClient } from "./rpc";
 
 /** Read-only contract calls: balances, price feeds, the swap provider's registry. */
 
@@ -26,8 +19,7 @@ export async function readAccount(
   tokens: readonly Address[],
   feeds: readonly Address[],
 ): Promise<{ native: bigint; tokens: bigint[]; rounds: Rounds; block: number }> {
-  const client = createChainClient();
-  return withChainErrors(async () => {
+  return withChainErrors(async (client) => {
     const [native, balances, rounds, block] = await Promise.all([
       getBalance(client, { address: owner }),
       Promise.all(tokens.map((token) => readTokenBalance(client, token, owner))),
