@@ -107,8 +107,14 @@ test("a link of the owner's shows once what the account has, and no other link s
   for (const other of ["", `__Host-page=${guess}`, `__Host-page=${token}`, `page=${session}`])
     says(await look(app, other), CLOSED, "/me", "10 minutes");
 
-  const seen = { token: "ETH", priceUsd: 3_000, source: "coinbase", observedAt: Date.now() } as const;
-  await app.t.run((ctx) => ctx.db.insert("priceSamples", { ...seen, takenAt: Date.now() - 60_000 }));
+  // The wallet has its money for two hours: its chart begins after one.
+  const earlier = Date.now() - DAY / 12;
+  await app.t.run(async ({ db }) => {
+    const seen = { token: "ETH", priceUsd: 3_000, source: "coinbase", observedAt: earlier } as const;
+    for (const at of [earlier, Date.now()])
+      await db.insert("priceSamples", { ...seen, takenAt: at - 60_000 });
+    for (const { _id } of await db.query("moves").collect()) await db.patch("moves", _id, { at: earlier });
+  });
   await app.post("/mcp/defi/send", send(userId));
   says(await look(app, cookie), "Waits for your tap", "25 USDC to 0x", "Ordered with your account id.");
   await tap(app, "✅ Approve");
@@ -117,7 +123,7 @@ test("a link of the owner's shows once what the account has, and no other link s
   const answer = await app.get("/me", { headers: { Accept: BROWSER, Cookie: `a=b; ${cookie}; c=d` } });
   const page = words(answer);
   expect(answer.headers.get("vary")).toBe("Cookie");
-  says(page, address, "USDC 975 $975.00", "done · ", "by your tap.", "an alert, not set yet");
+  says(page, address, "USDC 975 $975.00", "done · ", "by your tap.", "not set yet");
   says(page, "Made in all", "Network fees", "Taken out $25.00", "Worth of the wallet over time");
   says(page, "All orders together", "of $2,000.00", "Linked chat 42 since ", "the web application");
   says(page, "my script read, trade · at most $50.00 in 24 hours · last used on ");
