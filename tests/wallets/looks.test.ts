@@ -1,5 +1,7 @@
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { saveAccount } from "../../convex/identity/model";
+import { buildWalletDigest } from "../../convex/wallets/past/course";
 import type { Doc } from "../../convex/_generated/dataModel";
 import type { Look } from "../../convex/wallets/past/looks";
 import { createApp, START, test } from "../support/app";
@@ -140,4 +142,25 @@ test("a look that finds nothing writes nothing, and a question begins a month of
   expect([looks.length, new Set(looks).size]).toEqual([120, 120]);
   const due = (await app.rows("wallets")).flatMap(({ lookAt }) => lookAt ?? []);
   expect(due.every((at) => at > START && at <= START + DAY)).toBe(true);
+});
+
+test("a digest tells an owner what the wallet is worth and has made since yesterday, from rows alone", async () => {
+  const { app, look } = await createLooks();
+  const digest = () => app.t.run((ctx) => buildWalletDigest(ctx, "alice", START));
+  const held = { USDC: 100_000_000n, ETH: drops(10_000n) };
+  await look(1, held, { at: START - 2 * DAY });
+  // What came in meanwhile is no gain.
+  await look(2, { ...held, USDC: 105_000_000n }, { at: START - DAY / 2 });
+  await app.t.run(async ({ db }) => {
+    for (const [at, priceUsd] of [
+      [START - DAY, 3_000],
+      [START, 3_300],
+    ] as const)
+      await db.insert("priceSamples", {
+        ...{ token: "ETH", priceUsd, source: "coinbase", observedAt: at, takenAt: at - 60_000 },
+      });
+  });
+  expect(await digest()).toEqual([]);
+  await app.t.run((ctx) => saveAccount(ctx, "alice", { login: "https://issuer.test|alice" }));
+  expect(await digest()).toEqual([[{ bold: "Your wallet" }, "\nWorth $138.00, +$3.00 since yesterday"]]);
 });
