@@ -151,9 +151,9 @@ export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
     <svg
       class={["chart", ...gutters.filter(Boolean)].join(" ")}
       role="img"
+      aria-labelledby={`${id}-title ${id}-says`}
       data-range={chart.unit === undefined ? undefined : [from, to, ...range].join(" ")}
       data-unit={chart.unit}
-      aria-labelledby={`${id}-title ${id}-says`}
     >
       <title id={`${id}-title`}>{title}</title>
       <desc id={`${id}-says`}>{says}</desc>
