@@ -30,7 +30,6 @@ export function WorthChart({ worths, frame }: { worths: readonly Worth[]; frame?
         { kind: "held", points: pointsOf("paidIn"), isStepped: true },
         { kind: "main", points: pointsOf("value") },
       ]}
-      unit="$"
       {...(frame === undefined ? {} : { frame })}
     />
   );
