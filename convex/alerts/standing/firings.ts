@@ -286,6 +286,7 @@ export const storeFailure = defineMutation(
   },
 );
 
+const OUT_OF_REACH = "The price did not stay at its level, or no offer kept to it";
 export const LATE = "It could not be carried out in time";
 
 type Told = { alert: Standing; firing: Firing; job: Job | null; order: Order | null };
@@ -300,7 +301,7 @@ async function tellOutcome(
   if (job !== null) await completeWork(ctx, job);
   const { _id: standingId, userId } = alert;
   const after = await advance(ctx, alert, outcome, why);
-  const reason = why?.message;
+  const reason = why?.message === PRICE_MOVED ? OUT_OF_REACH : why?.message;
   const { paragraphs, buttons } = buildOutcomeCard(after, {
     outcome,
     reason,
