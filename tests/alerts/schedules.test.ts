@@ -131,14 +131,14 @@ describe("research at an hour", () => {
       await say(app, lines[1], { from: 42 });
       await tap(app, "Set", { from: 42 });
       const asked = () =>
-        app.standins.sent("llm").filter(({ schema }) => schema === "research_result").length;
+        app.standins.sent("llm").filter(({ schema }) => schema === "onchain_signals").length;
       const reports = new Map<string, number>();
       for (let day = 0; day < 9; day++) {
-        for (const hour of [5, 6, 11, 12]) {
+        for (const hour of [5, 6, 11]) {
           vi.setSystemTime(Date.UTC(2026, 2, 26 + day, hour, 31));
           const before = asked();
           await tick(app);
-          await app.settle(400);
+          await app.settle(160);
           if (asked() > before) reports.set(`${day} ${hour}`, asked() - before);
         }
       }
