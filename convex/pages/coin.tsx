@@ -13,7 +13,7 @@ import { addPath } from "../pictures/levels";
 import { readWritings } from "../pictures/reports";
 import type { Page } from "./layout";
 import { CardSection, Chips, Empty, Facts, Movements, OpenBot, Out, Since, type Term } from "./parts";
-import { getCoinPath, PriceCard } from "./prices";
+import { getCoinName, getCoinPath, PriceCard } from "./prices";
 import { Impacts, OutlookLine } from "./research";
 import { SignalCard } from "./signal";
 
@@ -53,7 +53,7 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
     ctx.runQuery(internal.whales.alerts.listAlertPage, terms),
   ]);
   const [report] = writings;
-  const name = coin?.name ?? symbol;
+  const name = getCoinName(symbol, market);
   const measured = facts.filter(({ kind }) => !TOLD_ELSEWHERE.includes(kind));
   const news = facts.filter(({ kind }) => kind === "headline");
   const others = [...market.coins.values()].slice(0, OTHERS).map((one) => one.symbol);

@@ -12,6 +12,10 @@ import { CardSection, Change, Empty, Out, Since, Table } from "./parts";
 /** The address of a coin's page. */
 export const getCoinPath = (symbol: string) => `/coins/${encodeURIComponent(symbol)}`;
 
+/** A coin's name, its symbol where no list has one. */
+export const getCoinName = (symbol: string, { coins }: StoredMarket): string =>
+  coins.get(symbol)?.name ?? (isMajor(symbol) ? COIN_NAMES[symbol][0] : symbol);
+
 type Shown = { market: StoredMarket; now: number };
 
 /** A coin's price with its course over a day, where the service samples it. */
@@ -22,13 +26,12 @@ export function PriceCard({
   isOwn = false,
 }: Shown & { symbol: string; isOwn?: boolean }) {
   const coin = market.coins.get(symbol);
-  const name = coin?.name ?? (isMajor(symbol) ? COIN_NAMES[symbol][0] : symbol);
   const token = PRICED_TOKENS.find((one) => one === symbol);
   const price = token === undefined ? null : market.prices[token];
   return (
     <CardSection
       id={`price-${symbol}`}
-      title={isOwn ? "Price" : <a href={getCoinPath(symbol)}>{name}</a>}
+      title={isOwn ? "Price" : <a href={getCoinPath(symbol)}>{getCoinName(symbol, market)}</a>}
       aside={<Change value={coin?.change24h ?? null} />}
       isPart={isOwn}
       isLive

@@ -49,7 +49,7 @@ function marked(text: string): string {
 test("what the document says is text to the page, never markup", () => {
   const document = openApi({ "a<b": domains.market ?? [] }, "https://x.test/?\"'<script>alert(1)</script>");
   for (const html of Object.values(pages(document))) {
-    expect(html).not.toContain("<script");
+    expect(html.match(/<script/g)).toHaveLength(1);
     expect(html).toContain("a&lt;b");
   }
 });
