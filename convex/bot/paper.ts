@@ -2,7 +2,7 @@ import type { ActionCtx } from "../_generated/server";
 import { changePaper, readPaperState, type PaperState } from "../accounts/paperHttp";
 import { formatUnits } from "../lib/money/amounts";
 import { listKeys } from "../lib/objects";
-import { formatSignedPercent, formatUsd } from "../lib/text/numbers";
+import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";
 import { formatDateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { getPaperStart } from "../wallets/book";
@@ -83,7 +83,6 @@ function buildBookCard(state: PaperState): CommandOutcome {
 
 function describeResult(usd: number | null, percent: number | null): Paragraph {
   if (usd === null) return ["Its result is not known without live prices."];
-  const sign = usd < 0 ? "−" : "+";
   const share = percent === null ? "" : ` (${formatSignedPercent(percent)})`;
-  return ["Result: ", { bold: `${sign}$${formatUsd(Math.abs(usd))}${share}` }];
+  return ["Result: ", { bold: `${formatGain(usd)}${share}` }];
 }

@@ -132,7 +132,7 @@ test("with an owned id in the address the owner's tap decides; a key needs no id
   const seen = await list(app, reading);
   const withheld = tools.map(({ name }) => name).filter((name) => !seen.some((one) => one.name === name));
   const withoutScope =
-    "start_research stop_research connect_wallet swap_tokens send_token create_wallet set_telegram set_alert stop_alert";
+    "start_research stop_research connect_wallet swap_tokens send_token create_wallet set_telegram set_paper set_alert set_standing_order stop_alert";
   expect(withheld.join(" ")).toBe(withoutScope);
   for (const name of ["get_wallet_balance", "get_portfolio", "get_latest_signal", "get_whale_alerts"])
     expect([name, (await call(app, name, {}, reading)).isError]).toEqual([name, false]);
