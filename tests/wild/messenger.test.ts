@@ -127,7 +127,7 @@ describe("what has no text (W23: autobot #123; grammY #686)", () => {
   });
 
   test("and no caption gets the help once an hour", async ({ app }) => {
-    expect(await say(app, undefined)).toEqual([expect.stringContaining("For everybody")]);
+    expect(await say(app, undefined)).toEqual([expect.stringContaining("I can't hear voice messages")]);
     expect(await say(app, undefined, { answers: 0 })).toEqual([]);
   });
 });
