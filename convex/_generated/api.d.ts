@@ -340,7 +340,6 @@ import type * as wallets_orders_signer from "../wallets/orders/signer.js";
 import type * as wallets_orders_steps from "../wallets/orders/steps.js";
 import type * as wallets_orders_swaps from "../wallets/orders/swaps.js";
 import type * as wallets_past_course from "../wallets/past/course.js";
-import type * as wallets_past_entries from "../wallets/past/entries.js";
 import type * as wallets_past_http from "../wallets/past/http.js";
 import type * as wallets_past_looks from "../wallets/past/looks.js";
 import type * as wallets_past_moves from "../wallets/past/moves.js";
@@ -699,7 +698,6 @@ declare const fullApi: ApiFromModules<{
   "wallets/orders/steps": typeof wallets_orders_steps;
   "wallets/orders/swaps": typeof wallets_orders_swaps;
   "wallets/past/course": typeof wallets_past_course;
-  "wallets/past/entries": typeof wallets_past_entries;
   "wallets/past/http": typeof wallets_past_http;
   "wallets/past/looks": typeof wallets_past_looks;
   "wallets/past/moves": typeof wallets_past_moves;
