@@ -2,7 +2,7 @@ import { linkEndpoints } from "./accounts/linkHttp";
 import { pageFormEndpoints, pageLinkEndpoints } from "./accounts/pageHttp";
 import { paperEndpoints } from "./accounts/paperHttp";
 import { alertEndpoints } from "./alerts/http";
-import { standingEndpoints } from "./alerts/standing/http";
+import { standingEndpoints } from "./alerts/standingHttp";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";

@@ -2,7 +2,7 @@ import { httpRouter } from "convex/server";
 import { resolveAccountForRequest } from "./identity/access";
 import { loadEndpoint, mount, type Routes } from "./platform/http/router";
 
-const standing = () => import("./alerts/standing/http").then(({ standingEndpoints }) => standingEndpoints);
+const standing = () => import("./alerts/standingHttp").then(({ standingEndpoints }) => standingEndpoints);
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);

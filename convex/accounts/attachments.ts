@@ -4,7 +4,7 @@ import { internalAction } from "../_generated/server";
 import { derivePseudonym } from "../lib/crypto";
 import { toIso } from "../lib/time";
 import { isGuessableId } from "../platform/records";
-import { deriveCallToken } from "../alerts/standing/model";
+import { deriveCallToken } from "../alerts/standingOrders";
 import { deriveLoginCode } from "./chats";
 import { deriveKey } from "./keys";
 import { derivePageToken } from "./pageSessions";

@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
-import { endStandingOrders } from "../alerts/standing/model";
+import { endStandingOrders } from "../alerts/standingOrders";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { isGuessableId, parseUserId } from "../platform/records";

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { mutation, type MutationCtx } from "../_generated/server";
-import { endStandingOrders } from "../alerts/standing/model";
+import { endStandingOrders } from "../alerts/standingOrders";
 import { AppError } from "../lib/errors";
 import { parseMicroUsd } from "../lib/money/amounts";
 import { bytesToHex } from "@noble/hashes/utils.js";

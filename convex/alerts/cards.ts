@@ -3,8 +3,8 @@ import { formatDollars, formatPercent, formatSignedPercent, typeset } from "../l
 import { formatDate, formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { MARKS } from "../research/writing/result";
-import { buildRepeatButton, buildSkipButton, buildStandButton, buildStopButton } from "./standing/cards";
-import { describeStanding, isStanding } from "./standing/terms";
+import { buildRepeatButton, buildSkipButton, buildStandButton, buildStopButton } from "./standingCards";
+import { describeStanding, isStanding } from "./standingTerms";
 import type { Alert, Condition, Observation, TimedCondition } from "./tables";
 import {
   describe,

@@ -8,7 +8,7 @@ import { buildConfirmedCard, buildEditCard, buildEndedCard, buildListCard, type 
 import { HOW_TO_SAY, isTimed } from "./grammar";
 import { toTemplate } from "./phrases";
 import { readLine } from "./reading";
-import { answerStandingTap, isStandingTap } from "./standing/chat";
+import { answerStandingTap, isStandingTap } from "./standingChat";
 import { answerWords, type Answered, type Kept } from "./service";
 import type { Alert } from "./tables";
 

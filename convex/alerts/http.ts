@@ -9,7 +9,7 @@ import { toIso } from "../lib/time";
 import { DELIVERY_RULES } from "../messenger/webhooks/http";
 import { describe } from "./grammar";
 import { conditionShape } from "./reading";
-import { listStandingRows, standingChange, standingShape, stopStanding } from "./standing/http";
+import { listStandingRows, standingChange, standingShape, stopStanding } from "./standingHttp";
 import type { Alert } from "./tables";
 
 /** Alerts over HTTP. */

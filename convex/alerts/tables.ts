@@ -90,7 +90,7 @@ export const alertTables = {
    * Users' alerts. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and `alerts/watch`
    * (fired). A proposal is deleted after a day, an ended alert after 90 days. An active alert fires when an observation of
    * its subject crosses its level: the previous observation was on the other side. Then it is quiet for an hour. Standing
-   * orders are written by `alerts/standing` and `alerts/firings` besides.
+   * orders are written by `alerts/standingOrders` and `alerts/standingFirings` besides, what was told by `alerts/briefs`.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -160,7 +160,7 @@ export const alertTables = {
     .index("by_basis_and_at", ["basis", "at"]),
 
   /**
-   * The firings of alerts, one for each observation. Written by `alerts/watch`, `alerts/firings` (of standing orders), and
+   * The firings of alerts, one for each observation. Written by `alerts/watch`, `alerts/standingFirings`, and
    * by `alerts/model` (moved). Deleted after 90 days.
    */
   alertFirings: defineTable({

@@ -30,7 +30,7 @@ import {
 } from "./grammar";
 import { queryDueAlerts, storeComparedAt, switchOff } from "./model";
 import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
-import { isStanding } from "./standing/terms";
+import { isStanding } from "./standingTerms";
 import { vObservation, type Observation } from "./tables";
 
 /**
@@ -54,7 +54,7 @@ const LATEST_MS = HOUR;
 /** What takes up what is due at a time. */
 const CLOCKS = [
   [CLOCK, internal.alerts.watch.sendDigests],
-  [ORDERS, internal.alerts.standing.firings.fireDue],
+  [ORDERS, internal.alerts.standingFirings.fireDue],
   [BRIEFS, internal.alerts.briefs.beginBriefs],
 ] as const;
 
@@ -125,7 +125,7 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
     if (isStanding(row)) {
       // One that is due fires first.
       if (row.condition.kind !== "clock" || row.readyAt > now)
-        await ctx.scheduler.runAfter(0, internal.alerts.standing.model.endOverdue, { standingId: row._id });
+        await ctx.scheduler.runAfter(0, internal.alerts.standingOrders.endOverdue, { standingId: row._id });
       continue;
     }
     await switchOff(ctx, row);
@@ -197,7 +197,7 @@ export const fireAlerts = defineMutation(
     for (const alert of ready)
       // Loaded for itself: a tick without one evaluates no orders.
       if (isStanding(alert))
-        await ctx.scheduler.runAfter(0, internal.alerts.standing.firings.fireCrossed, {
+        await ctx.scheduler.runAfter(0, internal.alerts.standingFirings.fireCrossed, {
           standingId: alert._id,
           one,
         });

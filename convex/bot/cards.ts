@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import type { Item } from "../accounts/overview";
-import { HOW_TO_STAND } from "../alerts/standing/terms";
+import { HOW_TO_STAND } from "../alerts/standingTerms";
 import { getOptional } from "../lib/env";
 import { roundUnits, toUsd } from "../lib/money/amounts";
 import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";

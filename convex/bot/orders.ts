@@ -7,7 +7,7 @@ import { explainRefusal } from "../messenger/failures";
 import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";
-import { HOW_TO_STAND } from "../alerts/standing/terms";
+import { HOW_TO_STAND } from "../alerts/standingTerms";
 import { resolveAmount } from "../wallets/orders/amounts";
 import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";

@@ -21,7 +21,8 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
         : `${one.methods.map(capitalise).join("")}${getOperationName(one.path)}`;
       const input = toJsonSchema(one.input, "input");
       if (isJson(one)) schemas[`${name}Answer`] = withNotice(toJsonSchema(one.returns, "output"), input);
-      if (one.methods.includes("POST") && takesFields(input)) schemas[`${name}Input`] = input;
+      if (one.methods.includes("POST") && one.inAddress !== true && takesFields(input))
+        schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
         paths[one.path] = {

@@ -1,8 +1,8 @@
 import { describe, expect, vi } from "vitest";
 import { countTimes, formatSchedule, getNextTime } from "../../convex/alerts/grammar";
 import { readLine } from "../../convex/alerts/reading";
-import { describeStanding, describeTotal } from "../../convex/alerts/standing/terms";
-import { readStanding } from "../../convex/alerts/standing/words";
+import { describeStanding, describeTotal } from "../../convex/alerts/standingTerms";
+import { readStanding } from "../../convex/alerts/standingWords";
 import { linkedUser, say, tap, test } from "../bot/support";
 import { DAY, tick } from "./support";
 

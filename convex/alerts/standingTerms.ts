@@ -1,10 +1,10 @@
-import { BPS, formatUnits } from "../../lib/money/amounts";
-import { formatDollars } from "../../lib/text/numbers";
-import { formatTokenAmount } from "../../wallets/model";
-import { parseSize, toUnits } from "../../wallets/sizes";
-import { WALLET_TOKENS } from "../../wallets/tokens";
-import { countTimes, describe } from "../grammar";
-import type { Alert, Condition, Standing, StandingOrder } from "../tables";
+import { BPS, formatUnits } from "../lib/money/amounts";
+import { formatDollars } from "../lib/text/numbers";
+import { formatTokenAmount } from "../wallets/model";
+import { parseSize, toUnits } from "../wallets/sizes";
+import { WALLET_TOKENS } from "../wallets/tokens";
+import { countTimes, describe } from "./grammar";
+import type { Alert, Condition, Standing, StandingOrder } from "./tables";
 
 /** What a standing order says: its words, its total and its bounds. Pure. */
 

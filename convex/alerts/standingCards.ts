@@ -1,10 +1,10 @@
-import { formatDate, formatDateTime } from "../../lib/time";
-import type { Button, Paragraph } from "../../messenger/format";
-import { EXPLORER } from "../../wallets/model";
-import type { Order } from "../../wallets/orders/model";
-import { describeOrder, ON_PAPER } from "../../wallets/orders/cards";
-import type { Standing } from "../tables";
-import { describeStanding, describeTotal, isLimit } from "./terms";
+import { formatDate, formatDateTime } from "../lib/time";
+import type { Button, Paragraph } from "../messenger/format";
+import { EXPLORER } from "../wallets/model";
+import type { Order } from "../wallets/orders/model";
+import { describeOrder, ON_PAPER } from "../wallets/orders/cards";
+import type { Standing } from "./tables";
+import { describeStanding, describeTotal, isLimit } from "./standingTerms";
 
 /** The cards of standing orders. Their words are made from decoded terms, and only a tap sets one. */
 

@@ -1,20 +1,20 @@
 import { v, type Infer } from "convex/values";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { getOrThrow } from "convex-helpers/server/relationships";
-import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { authorize, requireAllowed } from "../../identity/access";
-import { createRandomHex, findOwner, readMode, requireUnfrozenRules } from "../../identity/model";
-import { deriveSecret, sha256Hex } from "../../lib/crypto";
-import { AppError } from "../../lib/errors";
-import { defined } from "../../lib/objects";
-import { defineMutation } from "../../platform/changes";
-import { DAY } from "../../lib/time";
-import { enqueueCard, enqueueOwnCard, findApprovingLink } from "../../messenger/model";
-import { queryByBoth } from "../../platform/records";
-import { findWallet, NO_WALLET } from "../../wallets/model";
-import { vSwap } from "../../wallets/tables";
-import { countTimes, getNextTime, isReached, toWatch } from "../grammar";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { authorize, requireAllowed } from "../identity/access";
+import { createRandomHex, findOwner, readMode, requireUnfrozenRules } from "../identity/model";
+import { deriveSecret, sha256Hex } from "../lib/crypto";
+import { AppError } from "../lib/errors";
+import { defined } from "../lib/objects";
+import { defineMutation } from "../platform/changes";
+import { DAY } from "../lib/time";
+import { enqueueCard, enqueueOwnCard, findApprovingLink } from "../messenger/model";
+import { queryByBoth } from "../platform/records";
+import { findWallet, NO_WALLET } from "../wallets/model";
+import { vSwap } from "../wallets/tables";
+import { countTimes, getNextTime, isReached, toWatch } from "./grammar";
 import {
   activate,
   insertProposal,
@@ -23,18 +23,11 @@ import {
   requireAskable,
   switchOff,
   vAlert,
-} from "../model";
-import { findLastObservation } from "../observations";
-import {
-  vCondition,
-  vStandingOrder,
-  type Alert,
-  type Condition,
-  type Firing,
-  type Standing,
-} from "../tables";
-import { buildEndedOrdersCard, buildStandingProposal } from "./cards";
-import { isStanding } from "./terms";
+} from "./model";
+import { findLastObservation } from "./observations";
+import { vCondition, vStandingOrder, type Alert, type Condition, type Firing, type Standing } from "./tables";
+import { buildEndedOrdersCard, buildStandingProposal } from "./standingCards";
+import { isStanding } from "./standingTerms";
 
 /** Standing orders: proposed, set, listed, ended. What a firing does is in `firings`. */
 

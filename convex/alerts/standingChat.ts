@@ -1,23 +1,22 @@
-import { internal } from "../../_generated/api";
-import type { ActionCtx } from "../../_generated/server";
-import { getSiteUrl } from "../../lib/env";
-import { AppError } from "../../lib/errors";
-import { formatDollars } from "../../lib/text/numbers";
-import { getLivePrice } from "../../market/live";
-import { SECRET_MARK } from "../../messenger/tables";
-import type { Paragraph } from "../../messenger/format";
-import { isReached, toWatch } from "../grammar";
-import type { Alert, Condition, Standing } from "../tables";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { getSiteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { formatDollars } from "../lib/text/numbers";
+import { SECRET_MARK } from "../messenger/tables";
+import type { Paragraph } from "../messenger/format";
+import { isReached, toWatch } from "./grammar";
+import type { Alert, Condition, Standing } from "./tables";
 import {
   buildSkippedCard,
   buildStandingEnded,
   buildStandingProposal,
   buildStandingSet,
   type StandingCard,
-} from "./cards";
-import { getEnd } from "./model";
-import { HOW_TO_STAND, isStanding } from "./terms";
-import type { Wish } from "./words";
+} from "./standingCards";
+import { getEnd } from "./standingOrders";
+import { HOW_TO_STAND, isStanding } from "./standingTerms";
+import type { Wish } from "./standingWords";
 
 /** Standing orders in a chat: words become a card, taps set, skip and stop. For actions. */
 
@@ -32,7 +31,7 @@ export async function answerStandingWords(
 ): Promise<StandingCard> {
   if ("say" in wish) return { answer: [[wish.say], [HOW_TO_STAND]], buttons: [] };
   await requireAhead(ctx, wish.condition);
-  const alert: Alert = await ctx.runMutation(internal.alerts.standing.model.proposeStanding, {
+  const alert: Alert = await ctx.runMutation(internal.alerts.standingOrders.proposeStanding, {
     ...from,
     ...requireBounds(wish),
   });
@@ -56,6 +55,8 @@ function requireOrder(alert: Alert): Standing {
  */
 export async function requireAhead(ctx: ActionCtx, condition: Condition): Promise<number | null> {
   if (condition.kind !== "price") return null;
+  // Loaded on demand: it asks the chain.
+  const { getLivePrice } = await import("../market/live");
   const { priceUsd } = await getLivePrice(ctx, condition.token === "BTC" ? "BTC" : "ETH");
   if (!isReached(toWatch(condition), priceUsd)) return priceUsd;
   const now = `${condition.token} is at ${formatDollars(priceUsd)}: that is true now`;
@@ -96,7 +97,7 @@ export async function answerStandingTap(
   detail: string,
 ): Promise<StandingCard & { seed?: string }> {
   const { messengerId: _, ...change } = own;
-  const { model } = internal.alerts.standing;
+  const model = internal.alerts.standingOrders;
   if (what === "again") return buildProposal(await ctx.runMutation(model.repeatStanding, own));
   if (what === "stop" || what === "skip") {
     const skips = what === "skip" ? { skips: Number.parseInt(detail, 36) } : {};

@@ -1,34 +1,34 @@
 import { v } from "convex/values";
-import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
-import type { ActionCtx } from "../../_generated/server";
-import { AppError, getErrorData, type ErrorData } from "../../lib/errors";
-import { PRICE_MOVED } from "../../lib/refusals";
-import { deadlines } from "../../platform/outside/deadlines";
-import { takeUsage } from "../../platform/outside/calls";
-import type { Job } from "../../platform/work";
-import { defineWorker } from "../../platform/worker";
-import { estimateValues, getMicroPrice } from "../../wallets/holdings";
-import { getOutgoing } from "../../wallets/model";
-import { resolveAmount } from "../../wallets/orders/amounts";
-import { executeOrder } from "../../wallets/orders/execution";
-import type { Symbol } from "../../wallets/tokens";
-import { isReached, toWatch } from "../grammar";
-import { isUnsigned, LATE, type DueFiring } from "./firings";
-import { computeLeast, isLimit } from "./terms";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
+import { AppError, getErrorData, type ErrorData } from "../lib/errors";
+import { PRICE_MOVED } from "../lib/refusals";
+import { deadlines } from "../platform/outside/deadlines";
+import { takeUsage } from "../platform/outside/calls";
+import type { Job } from "../platform/work";
+import { defineWorker } from "../platform/worker";
+import { estimateValues, getMicroPrice } from "../wallets/holdings";
+import { getOutgoing } from "../wallets/model";
+import { resolveAmount } from "../wallets/orders/amounts";
+import { executeOrder } from "../wallets/orders/execution";
+import type { Symbol } from "../wallets/tokens";
+import { isReached, toWatch } from "./grammar";
+import { isUnsigned, LATE, type DueFiring } from "./standingFirings";
+import { computeLeast, isLimit } from "./standingTerms";
 
 /** Carries out a firing: opens its order at live prices, signs it and waits for its end. Safe to run twice. */
 
 export const carryOut = defineWorker(
   { firingId: v.id("alertFirings"), triedSince: v.optional(v.number()) },
   async (ctx, { firingId, triedSince = Date.now(), job }) => {
-    const due = await ctx.runQuery(internal.alerts.standing.firings.readFiring, {
+    const due = await ctx.runQuery(internal.alerts.standingFirings.readFiring, {
       firingId,
       now: Date.now(),
     });
     if (due === null) return "over";
     const failure = await open(ctx, firingId, due, job);
-    await ctx.runMutation(internal.alerts.standing.firings.settleFiring, {
+    await ctx.runMutation(internal.alerts.standingFirings.settleFiring, {
       ...{ firingId, job, triedSince, usage: takeUsage() },
       ...(failure === null ? {} : { failure: { code: failure.code, message: failure.message } }),
     });
@@ -71,7 +71,7 @@ async function place(
   const values = await estimateValues(getOutgoing(request));
   const isBound = condition.kind === "price" && isLimit(condition, order.swap);
   const least = isBound && request.kind === "swap" ? await bound(condition, request, values.value) : null;
-  return ctx.runMutation(internal.alerts.standing.firings.placeStanding, {
+  return ctx.runMutation(internal.alerts.standingFirings.placeStanding, {
     ...{ firingId, job, request, ...values },
     ...(least === null ? {} : { least: least.toString() }),
   });

@@ -1,16 +1,16 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { AppError, isErrorCode, vErrorCode, type ErrorCode } from "../../lib/errors";
-import { PRICE_MOVED, WORSE_THAN_MARKET } from "../../lib/refusals";
-import { defined } from "../../lib/objects";
-import { DAY, HOUR, MINUTE, NEVER, SECOND, toIso } from "../../lib/time";
-import { getSpanText } from "../../messenger/format";
-import { enqueueOwnCard } from "../../messenger/model";
-import { emitToOwner } from "../../messenger/webhooks/events";
-import { defineMutation } from "../../platform/changes";
-import { flushUsage, vProviderUsage } from "../../platform/outside/calls";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { AppError, isErrorCode, vErrorCode, type ErrorCode } from "../lib/errors";
+import { PRICE_MOVED, WORSE_THAN_MARKET } from "../lib/refusals";
+import { defined } from "../lib/objects";
+import { DAY, HOUR, MINUTE, NEVER, SECOND, toIso } from "../lib/time";
+import { getSpanText } from "../messenger/format";
+import { enqueueOwnCard } from "../messenger/model";
+import { emitToOwner } from "../messenger/webhooks/events";
+import { defineMutation } from "../platform/changes";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import {
   buildFailureHandler,
   completeWork,
@@ -20,15 +20,15 @@ import {
   vFailure,
   vJob,
   type Job,
-} from "../../platform/work";
-import { openOrder, type Order } from "../../wallets/orders/model";
-import { vOrderRow, vUserRequest } from "../../wallets/tables";
-import { getNextTime, ORDERS } from "../grammar";
-import { queryDueAlerts, vAlert } from "../model";
-import { vObservation, vStandingOrder, type Firing, type Observation, type Standing } from "../tables";
-import { buildOutcomeCard } from "./cards";
-import { endForReason, findLoss, OVER } from "./model";
-import { describeStanding, isStanding, MOST_CALLS_A_DAY } from "./terms";
+} from "../platform/work";
+import { openOrder, type Order } from "../wallets/orders/model";
+import { vOrderRow, vUserRequest } from "../wallets/tables";
+import { getNextTime, ORDERS } from "./grammar";
+import { queryDueAlerts, vAlert } from "./model";
+import { vObservation, vStandingOrder, type Firing, type Observation, type Standing } from "./tables";
+import { buildOutcomeCard } from "./standingCards";
+import { endForReason, findLoss, OVER } from "./standingOrders";
+import { describeStanding, isStanding, MOST_CALLS_A_DAY } from "./standingTerms";
 
 /**
  * Firings of standing orders. The firing's row comes first, unique for its alert and observation, with leased
@@ -66,9 +66,9 @@ async function openFiring(
   await ctx.db.patch("alerts", alertId, { readyAt });
   const row = { alertId, userId, observation, text: "", outcome: "due" as const };
   const firingId = await ctx.db.insert("alertFirings", row);
-  const onFailure = buildFailureHandler(internal.alerts.standing.firings.storeFailure, { firingId });
+  const onFailure = buildFailureHandler(internal.alerts.standingFirings.storeFailure, { firingId });
   const terms = { queue: "orders" as const, subject: firingId, until: observation.at + LATEST_MS, onFailure };
-  await enqueueWork(ctx, internal.alerts.standing.actions.carryOut, { firingId }, terms);
+  await enqueueWork(ctx, internal.alerts.standingActions.carryOut, { firingId }, terms);
 }
 
 /** Fires an order whose level an observation has crossed, unless it carries one out. */
@@ -91,7 +91,7 @@ export const fireDue = defineMutation({}, async (ctx) => {
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
     await openFiring(ctx, row, one, getNextTime(condition, now));
   }
-  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.standing.firings.fireDue, {});
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.standingFirings.fireDue, {});
 });
 
 /**
@@ -274,9 +274,9 @@ export const storeFailure = defineMutation(
     const order = firing.orderId === undefined ? null : await ctx.db.get("orders", firing.orderId);
     if (order !== null && !isUnsigned(order)) {
       // Something may be on the chain: its order's end is awaited however long it takes.
-      const onFailure = buildFailureHandler(internal.alerts.standing.firings.storeFailure, { firingId });
+      const onFailure = buildFailureHandler(internal.alerts.standingFirings.storeFailure, { firingId });
       const terms = { queue: "orders" as const, subject: firingId, onFailure };
-      await enqueueWork(ctx, internal.alerts.standing.actions.carryOut, { firingId }, terms);
+      await enqueueWork(ctx, internal.alerts.standingActions.carryOut, { firingId }, terms);
       return;
     }
     await tellOutcome(ctx, { alert, firing, job: null, order }, "missed", {

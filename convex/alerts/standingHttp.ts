@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { bytesToHex } from "@noble/hashes/utils.js";
-import { internal } from "../../_generated/api";
-import type { ActionCtx } from "../../_generated/server";
-import { sha256Hex } from "../../lib/crypto";
-import { AppError } from "../../lib/errors";
-import { defined } from "../../lib/objects";
-import { toIso } from "../../lib/time";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { sha256Hex } from "../lib/crypto";
+import { AppError } from "../lib/errors";
+import { defined } from "../lib/objects";
+import { toIso } from "../lib/time";
 import {
   EXAMPLE_TIME,
   EXAMPLE_USER,
@@ -15,17 +15,17 @@ import {
   optionalUnlessBlank,
   requiredText,
   userId,
-} from "../../platform/http/input";
-import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../../platform/http/endpoint";
-import { holdSlot } from "../../platform/limits/slots";
-import { dryRun, optionalAmount, readSize, size, slippageBps, swapToken } from "../../wallets/inputs";
-import { getNextTime, isTimeZone } from "../grammar";
-import { toZone } from "../reading";
-import type { Alert, Condition, Standing } from "../tables";
-import { buildCallUrl, CALL_PATH, requireAhead, requireBounds } from "./chat";
-import { getEnd } from "./model";
-import { describeStanding, isStanding, listCoins, type Swap } from "./terms";
-import { toDays, type Wish } from "./words";
+} from "../platform/http/input";
+import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../platform/http/endpoint";
+import { holdSlot } from "../platform/limits/slots";
+import { dryRun, optionalAmount, readSize, size, slippageBps, swapToken } from "../wallets/inputs";
+import { getNextTime, isTimeZone } from "./grammar";
+import { toZone } from "./reading";
+import type { Alert, Condition, Standing } from "./tables";
+import { buildCallUrl, CALL_PATH, requireAhead, requireBounds } from "./standingChat";
+import { getEnd } from "./standingOrders";
+import { describeStanding, isStanding, listCoins, type Swap } from "./standingTerms";
+import { toDays, type Wish } from "./standingWords";
 
 /** Standing orders over HTTP, and the address that triggers one. */
 
@@ -186,7 +186,7 @@ export async function listStandingRows(
   ctx: ActionCtx,
   userId: string,
 ): Promise<z.input<typeof standingShape>[]> {
-  const rows = await ctx.runQuery(internal.alerts.standing.model.listStanding, { userId, now: Date.now() });
+  const rows = await ctx.runQuery(internal.alerts.standingOrders.listStanding, { userId, now: Date.now() });
   return rows.map(({ alert, last }) => toPublicStanding(alert, last));
 }
 
@@ -268,7 +268,7 @@ async function setWish(
   if (given.dryRun) return new Reply({ ...rehearse(wish), now }, {});
   const token = wish.condition.kind === "call" ? createToken() : null;
   const stored: { alert: Alert; isRepeat: boolean } = await ctx.runMutation(
-    internal.alerts.standing.model.setStanding,
+    internal.alerts.standingOrders.setStanding,
     {
       ...{ userId, ...wish },
       ...defined({ keyHash: caller.keyHash, idempotencyKey }),
@@ -323,7 +323,7 @@ export async function stopStanding(
   { caller }: Pick<Call, "caller">,
 ): Promise<z.input<typeof standingShape>> {
   const { skip, ...own } = change;
-  const alert: Alert = await ctx.runMutation(internal.alerts.standing.model.stopStanding, {
+  const alert: Alert = await ctx.runMutation(internal.alerts.standingOrders.stopStanding, {
     ...own,
     ...defined({ keyHash: caller.keyHash }),
     ...(skip === true ? { skips: true } : {}),
@@ -373,7 +373,7 @@ const call: MountedEndpoint = defineEndpoint({
   input: z.object({ token: requiredText(100).describe("Of the `callUrl`.") }),
   returns: z.object({ accepted: z.boolean() }),
   handler: async (ctx, { token }) => {
-    const { firings } = internal.alerts.standing;
+    const firings = internal.alerts.standingFirings;
     const callHash = sha256Hex(token);
     const found: { standingId: Standing["_id"]; accepts: boolean } | null = await ctx.runQuery(
       firings.findCalled,

@@ -1,9 +1,9 @@
-import { readCommand } from "../../social/commands";
-import { MINUTE } from "../../lib/time";
-import { getNextTime, isTimeZone } from "../grammar";
-import { readDays, toZone } from "../reading";
-import type { Condition } from "../tables";
-import { listCoins, type Swap } from "./terms";
+import { readCommand } from "../social/commands";
+import { MINUTE } from "../lib/time";
+import { getNextTime, isTimeZone } from "./grammar";
+import { readDays, toZone } from "./reading";
+import type { Condition } from "./tables";
+import { listCoins, type Swap } from "./standingTerms";
 
 /**
  * Standing orders in people's words: an order, and beside it a time, a level or a call. Each clause is read by code and
