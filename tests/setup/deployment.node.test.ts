@@ -73,6 +73,7 @@ test("six commands lead from a clone to a deployed, checked service", async () =
     "swap-key-0123456789",
     chain.url,
     "4711:AAE-token-of-a-bot-0123456789",
+    "off\n",
   ];
   let said = "";
   for (const command of commands) {
