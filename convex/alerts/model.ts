@@ -249,7 +249,7 @@ export const accept = internalMutation({
 });
 
 /** Whether a row is an alert, and no standing order. */
-export const isAlert = ({ order }: Alert): boolean => order === undefined;
+const isAlert = ({ order }: Alert): boolean => order === undefined;
 
 /** @throws AppError `forbidden` without an owner and a confirmed chat, `conflict` with three already. */
 async function requireReader(ctx: QueryCtx, userId: string, active: readonly Alert[]): Promise<void> {

@@ -97,15 +97,21 @@ export async function answerStandingTap(
   detail: string,
 ): Promise<StandingCard & { seed?: string }> {
   const { messengerId: _, ...change } = own;
-  const model = internal.alerts.standingOrders;
-  if (what === "again") return buildProposal(await ctx.runMutation(model.repeatStanding, own));
+  if (what === "again")
+    return buildProposal(await ctx.runMutation(internal.alerts.standingOrders.repeatStanding, own));
   if (what === "stop" || what === "skip") {
     const skips = what === "skip" ? { skips: Number.parseInt(detail, 36) } : {};
-    const alert: Alert = await ctx.runMutation(model.stopStanding, { ...change, isChat: true, ...skips });
+    const alert: Alert = await ctx.runMutation(internal.alerts.standingOrders.stopStanding, {
+      ...change,
+      isChat: true,
+      ...skips,
+    });
     return what === "skip" ? buildSkippedCard(requireOrder(alert)) : buildStandingEnded(requireOrder(alert));
   }
   const { alert, seed }: { alert: Alert; seed?: string } = await ctx.runMutation(
-    what === "stand" ? model.confirmStanding : model.rotateAddress,
+    what === "stand"
+      ? internal.alerts.standingOrders.confirmStanding
+      : internal.alerts.standingOrders.rotateAddress,
     own,
   );
   const address = seed === undefined ? [] : buildAddress();

@@ -373,15 +373,17 @@ const call: MountedEndpoint = defineEndpoint({
   input: z.object({ token: requiredText(100).describe("Of the `callUrl`.") }),
   returns: z.object({ accepted: z.boolean() }),
   handler: async (ctx, { token }) => {
-    const firings = internal.alerts.standingFirings;
     const callHash = sha256Hex(token);
     const found: { standingId: Standing["_id"]; accepts: boolean } | null = await ctx.runQuery(
-      firings.findCalled,
+      internal.alerts.standingFirings.findCalled,
       { callHash, now: Date.now() },
     );
     const accepted: boolean | null =
       found?.accepts === true
-        ? await ctx.runMutation(firings.receiveCall, { standingId: found.standingId, callHash })
+        ? await ctx.runMutation(internal.alerts.standingFirings.receiveCall, {
+            standingId: found.standingId,
+            callHash,
+          })
         : (found?.accepts ?? null);
     if (accepted === null)
       throw new AppError("not_found", "This address is dead: its order has ended, or has another address");

@@ -206,7 +206,7 @@ async function begin(ctx: MutationCtx, row: Standing, now: number): Promise<Stan
   return { ...(await getOrThrow(ctx, "alerts", _id)), order };
 }
 
-export const TRUE_NOW = "That is true now, and a standing order waits for it to become true: swap instead";
+const TRUE_NOW = "That is true now, and a standing order waits for it to become true: swap instead";
 
 /**
  * The tap of its owner's chat: sets a proposal. Of one that a call triggers, the token begins with a seed.
@@ -365,7 +365,7 @@ const vLastFiring = v.object({
   txHash: v.optional(v.string()),
   reason: v.optional(v.string()),
 });
-export const vListedStanding = v.object({
+const vListedStanding = v.object({
   alert: vAlert.extend({ order: vStandingOrder }),
   last: v.union(vLastFiring, v.null()),
 });

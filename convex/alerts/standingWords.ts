@@ -33,11 +33,14 @@ function createClauses(text: string) {
       rest = `${rest.slice(0, found.index)} ${rest.slice(found.index + found[0].length)}`;
       return found.groups ?? {};
     },
+    // A comma between two clauses is left where they were.
     rest: () =>
       rest
-        .replace(/\s*,\s*(?=\s|$)|^[\s,]+/g, " ")
-        .replace(/\s+/g, " ")
-        .trim(),
+        .split(/\s/)
+        .filter((word) => word !== "" && word !== ",")
+        .join(" ")
+        .replace(/^,/, "")
+        .replace(/,$/, ""),
   };
 }
 

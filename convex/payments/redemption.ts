@@ -86,10 +86,10 @@ async function lookUpSigned(
     );
   }
   const { order } = wanted;
-  const { claimPayment, isOwed } = internal.payments.claims;
+  const { claimPayment } = internal.payments.claims;
   // It joins what is owed, whatever its payer holds; were that given by now, it would be told to come again.
   if (
-    (await ctx.runQuery(isOwed, { payer: authorization.from, order })) &&
+    (await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order })) &&
     (await isSignedAndUnused(authorization))
   )
     return ctx.runMutation(claimPayment, { ...wanted, seen: { kind: "unused", balance: "0" } });

@@ -230,7 +230,7 @@ const vLeg = v.object({
 });
 
 /** What has changed a wallet's balances: an order of its own, or other hands. Amounts and sums are digits. */
-export const vMove = v.object({
+const vMove = v.object({
   walletId: v.string(),
   userId: v.string(),
   /** Its place among the wallet's moves, from 1. */
@@ -281,7 +281,7 @@ export const vBalances = v.record(v.string(), v.string());
 export type Balances = Infer<typeof vBalances>;
 
 /** What a wallet holds on paper, as a past of its own: it begins with the start, and paper orders are its moves. */
-export const vBook = v.object({
+const vBook = v.object({
   /** By it its moves are found, as a wallet's by its own. */
   id: v.string(),
   since: v.number(),

@@ -125,7 +125,8 @@ describe("a head", () => {
     const { wrong } = await app.t.action(internal.ops.doctor.ask, {});
     expect(wrong.join("\n")).toMatch(words);
     end();
-    await minute(app);
+    // Another look at the chain may still be noting what it saw before: the next one takes that back.
+    for (let looks = 0; looks < 3; looks++) await minute(app);
     expect([await balanceOf(app, "alice"), await reasonsOf(app)]).toEqual([100, []]);
   });
 

@@ -27,7 +27,7 @@ const LONGEST_WAIT_MS = HOUR;
 const MOST_ORDERS = 500;
 
 /** The balances at a block with the feeds' prices, in digits. */
-export const vLook = v.object({
+const vLook = v.object({
   walletId: v.string(),
   block: v.number(),
   /** Epoch ms. */
