@@ -38,13 +38,8 @@ export const endpointsByDomain: Record<string, MountedEndpoint[]> = {
   alerts: [...alertEndpoints, ...webhookEndpoints],
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkEndpoints, ...botEndpoints],
-  wallets: [
-    ...walletEndpoints,
-    ...orderEndpoints,
-    ...standingEndpoints,
-    ...paperEndpoints,
-    ...pageLinkEndpoints,
-  ],
+  wallets: [...walletEndpoints, ...paperEndpoints, ...pageLinkEndpoints],
+  orders: [...orderEndpoints, ...standingEndpoints],
   social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints],
 };

@@ -25,7 +25,7 @@ test("the reference has a page a subject that reads like the service's others, a
       for (const said of Object.values(errors ?? {}))
         says(page.text, marked(typeof said === "string" ? said : said.when));
     }
-    if (name === "wallets") says(page.text, "<code>slippageBps</code>");
+    if (name === "orders") says(page.text, "<code>slippageBps</code>");
   }
   expect((await app.get("/docs/nothing")).status).toBe(404);
 });
