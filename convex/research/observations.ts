@@ -20,37 +20,34 @@ const INTERVAL_MS = 30 * MINUTE;
 
 /**
  * Adds a data point to a shift. The next one is due a whole interval later, however late this one is.
+ * @param shared The observations of this check by focus: the shifts that are due together read it once.
  * @returns `false` if the day's budget is used up twice; then the shift goes on without the data point.
  */
-export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
+export async function addDataPoint(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  now: number,
+  shared = new Map<string, Id<"observations">>(),
+): Promise<boolean> {
   const nextCollectionAt = now + INTERVAL_MS;
-  // Of the shift with the newest data point: those that are due at the same moment share a check, and those of one focus
-  // the observation, which is large, unread.
-  const newest = await ctx.db
+  // Shifts that are due at the same moment share a check.
+  const other = await ctx.db
     .query("shifts")
-    .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active"))
-    .order("desc")
+    .withIndex("by_status_and_nextCollectionAt", (q) =>
+      q.eq("status", "active").eq("nextCollectionAt", nextCollectionAt),
+    )
     .first();
-  if (newest?.nextCollectionAt !== nextCollectionAt)
+  if (other === null)
     await ctx.scheduler.runAt(nextCollectionAt, internal.research.shifts.checkShiftsNow, {});
-  const observed = findShared(newest, shift.token, now) ?? (await findOrOpenObservation(ctx, shift, now));
-  await ctx.db.patch("shifts", shift._id, {
-    nextCollectionAt,
-    ...(observed === null
-      ? {}
-      : { observedAt: observed.at, observationIds: [...shift.observationIds, observed.id] }),
-  });
-  return observed !== null;
-}
-
-/** An observation, and when its state began. */
-type Observed = { id: Id<"observations">; at: number };
-
-/** The observation of a shift's newest data point, if another shift on this focus may share it. */
-function findShared(of: Doc<"shifts"> | null, focus: string, now: number): Observed | null {
-  const id = of?.token === focus ? of.observationIds.at(-1) : undefined;
-  const at = of?.observedAt ?? 0;
-  return id === undefined || now - at > SHARED_FOR_MS ? null : { id, at };
+  const observationId = shared.get(shift.token) ?? (await findOrOpenObservation(ctx, shift, now));
+  if (observationId === null) {
+    await ctx.db.patch("shifts", shift._id, { nextCollectionAt });
+    return false;
+  }
+  shared.set(shift.token, observationId);
+  const observationIds = [...shift.observationIds, observationId];
+  await ctx.db.patch("shifts", shift._id, { nextCollectionAt, observationIds });
+  return true;
 }
 
 /**
@@ -61,10 +58,9 @@ async function findOrOpenObservation(
   ctx: MutationCtx,
   { token: focus, paidBy }: Doc<"shifts">,
   now: number,
-): Promise<Observed | null> {
+): Promise<Id<"observations"> | null> {
   const latest = await queryBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
-  if (latest !== null && (latest.state === "waiting" || isRecent(latest, now)))
-    return { id: latest._id, at: latest.at };
+  if (latest !== null && (latest.state === "waiting" || isRecent(latest, now))) return latest._id;
   try {
     await refuseBeyond(ctx, "service");
   } catch (error) {
@@ -86,7 +82,7 @@ async function findOrOpenObservation(
       onFailure: buildFailureHandler(internal.research.observations.storeLost, { observationId }),
     },
   );
-  return { id: observationId, at: now };
+  return observationId;
 }
 
 /** Whether a shift may share it: an observation on demand may lack the gateway's list. */

@@ -1,5 +1,5 @@
 import { v } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
+import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation, defineCron } from "../platform/changes";
 import { AppError, KEY_USED } from "../lib/errors";
@@ -161,8 +161,9 @@ async function checkShifts(ctx: MutationCtx): Promise<void> {
     .query("shifts")
     .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
     .take(CHECKED);
+  const shared = new Map<string, Id<"observations">>();
   // After a shift's end, only its final report adds a data point.
-  for (const shift of uncollected) if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+  for (const shift of uncollected) if (now < shift.stopsAt) await addDataPoint(ctx, shift, now, shared);
   const unreported = await ctx.db
     .query("shifts")
     .withIndex("by_status_and_nextReportAt", (q) =>

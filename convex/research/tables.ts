@@ -88,8 +88,6 @@ export const researchTables = {
     endedAt: v.optional(v.number()),
     /** Its data points, oldest first. */
     observationIds: v.array(v.id("observations")),
-    /** When the state of the newest one's observation began, as it was added. */
-    observedAt: v.optional(v.number()),
     /** When the next one is due, while it is active. */
     nextCollectionAt: v.number(),
     /** When the next report is due; absent once the final one has been opened. */
@@ -176,7 +174,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       section: "shifts",
       onDeletion: { whenEnded: ({ status }) => status !== "active" },
     },
-    withheld: ["paidBy", "observationIds", "observedAt"],
+    withheld: ["paidBy", "observationIds"],
   },
   observations: {
     keep: { days: 30, why: "the evidence of reports, which are kept", aged: indexCreatedBefore },
