@@ -141,7 +141,7 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
       return { kind, isPublic: found.isPublic === true };
     },
     defaultExport: async (name) => member(await loadModule(name), "default"),
-    rows: () => clock.inside(() => toRows(t)),
+    rows: () => clock.inside(() => readRows(t)),
     restore: (rows) => clock.inside(() => restoreRows(t, rows)),
     count: () => count,
     forgetJobs: (time) =>
@@ -251,7 +251,8 @@ function isSchema(value: unknown): value is AnySchema {
   return typeof value === "object" && value !== null && "tables" in value && "schemaValidation" in value;
 }
 
-function toRows(t: Test): Promise<Rows> {
+/** Every row of every table of the schema. */
+export function readRows(t: Test): Promise<Rows> {
   return t.run(async ({ db }) => {
     const rows: Rows = {};
     for (const table of Object.keys(schema.tables)) {
@@ -269,7 +270,7 @@ const TOGETHER = 5_000;
  * The library numbers ids from 10,000, whatever the table: rows are inserted in the order of their ids, and gaps are
  * filled with rows that are deleted again. Their creation times come from the clock.
  */
-async function restoreRows(t: Test, rows: Rows): Promise<void> {
+export async function restoreRows(t: Test, rows: Rows): Promise<void> {
   const all = Object.entries(rows)
     .flatMap(([table, documents]) =>
       documents.map((document) => ({ table, document, number: toNumber(document) })),
