@@ -118,6 +118,14 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
     return one.action(makeFunctionReference<"action", FunctionArgs, Value>(name), args);
   };
   const loadModule = (name: string) => modules[`./convex/${name}.js`]?.() ?? Promise.resolve({});
+  const describe = async (name: string) => {
+    const [file = "", exported = "default"] = name.split(":");
+    const found = member(await loadModule(file.replace(/\.[jt]s$/, "")), exported);
+    if (!isRegistered(found)) return null;
+    const kind = found.isQuery === true ? "query" : found.isMutation === true ? "mutation" : "action";
+    return { kind, isPublic: found.isPublic === true } as const;
+  };
+  const isMutation = async (name: string) => (await describe(name))?.kind === "mutation";
   return {
     // The library does not forward signals.
     fetch: (url, { signal: _, ...init }, caller = {}) =>
@@ -133,15 +141,9 @@ export async function createApplication(clock: Clock, host: ActionHost | null = 
             }),
       ),
     run: (kind, name, args, caller) => clock.inside(() => run(kind, name, args, caller)),
-    describe: async (name) => {
-      const [file = "", exported = "default"] = name.split(":");
-      const found = member(await loadModule(file.replace(/\.[jt]s$/, "")), exported);
-      if (!isRegistered(found)) return null;
-      const kind = found.isQuery === true ? "query" : found.isMutation === true ? "mutation" : "action";
-      return { kind, isPublic: found.isPublic === true };
-    },
+    describe,
     defaultExport: async (name) => member(await loadModule(name), "default"),
-    rows: () => clock.inside(() => readRows(t)),
+    rows: () => clock.inside(() => readRows(t, isMutation)),
     restore: (rows) => clock.inside(() => restoreRows(t, rows)),
     count: () => count,
     forgetJobs: (time) =>
@@ -251,17 +253,35 @@ function isSchema(value: unknown): value is AnySchema {
   return typeof value === "object" && value !== null && "tables" in value && "schemaValidation" in value;
 }
 
-/** Every row of every table of the schema. */
-export function readRows(t: Test): Promise<Rows> {
+/** The platform's table of scheduled functions, which are as durable as rows. */
+const SCHEDULED = "_scheduled_functions";
+
+/**
+ * Every row of every table of the schema, and the scheduled functions that a restart does not lose: those that have not
+ * begun, and mutations that have not ended.
+ */
+export async function readRows(t: Test, isMutation: (name: string) => Promise<boolean>): Promise<Rows> {
   return t.run(async ({ db }) => {
     const rows: Rows = {};
     for (const table of Object.keys(schema.tables)) {
       const found = await db.query(table).collect();
       if (found.length > 0) rows[table] = found;
     }
+    rows[SCHEDULED] = [];
+    for (const job of await db.system.query(SCHEDULED).collect()) {
+      const { kind } = job.state;
+      if (kind === "pending" || (kind === "inProgress" && (await isMutation(job.name))))
+        rows[SCHEDULED].push(job);
+    }
     return rows;
   });
 }
+
+const scheduledShape = z.looseObject({
+  name: z.string(),
+  scheduledTime: z.number(),
+  args: z.tuple([z.custom<FunctionArgs>()]),
+});
 
 /** Rows that one transaction restores. */
 const TOGETHER = 5_000;
@@ -270,7 +290,7 @@ const TOGETHER = 5_000;
  * The library numbers ids from 10,000, whatever the table: rows are inserted in the order of their ids, and gaps are
  * filled with rows that are deleted again. Their creation times come from the clock.
  */
-export async function restoreRows(t: Test, rows: Rows): Promise<void> {
+export async function restoreRows(t: Test, { [SCHEDULED]: scheduled = [], ...rows }: Rows): Promise<void> {
   const all = Object.entries(rows)
     .flatMap(([table, documents]) =>
       documents.map((document) => ({ table, document, number: toNumber(document) })),
@@ -291,6 +311,12 @@ export async function restoreRows(t: Test, rows: Rows): Promise<void> {
       }
     });
   }
+  await t.run(async ({ scheduler }) => {
+    for (const job of scheduled) {
+      const { name, scheduledTime, args } = scheduledShape.parse(job);
+      await scheduler.runAt(scheduledTime, referenceTo<"action">(name), args[0]);
+    }
+  });
 }
 
 function at(usual: DateConstructor, time: number): DateConstructor {

@@ -1,11 +1,10 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import { real } from "../../scripts/real";
 import { DEATHS, handedToTheNode, RUNS, timePassing, twiceSigned, useTime } from "../invariants/harness";
 import { chain, etherOf, useChain, usdcOf } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
-import { dieAt } from "../support/crashes";
+import { allHang, dieAt } from "../support/crashes";
 import { intercept } from "../support/outside";
 import { cards, keyOf, newest, owner, RICH, say, tap, test } from "../support/owners";
 
@@ -46,21 +45,6 @@ async function comeDue(app: WalletApp): Promise<void> {
   for (const { _id, state, condition } of await app.rows("alerts"))
     if (state === "active" && condition.kind === "clock")
       await app.t.run((ctx) => ctx.db.patch("alerts", _id, { readyAt: Date.now() }));
-}
-
-/** What runs has come to a call that nobody answers. */
-async function allHang(app: WalletApp): Promise<void> {
-  const running = async () =>
-    (await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect()))
-      .filter(({ state }) => state.kind === "inProgress")
-      .map(({ _id }) => _id)
-      .join();
-  for (let [calm, last] = [0, ""]; calm < 5;) {
-    await new Promise((resolve) => real.setTimeout(resolve, 40));
-    const now = await running();
-    calm = now === last ? calm + 1 : 0;
-    last = now;
-  }
 }
 
 const outcomes = async (app: WalletApp) => (await app.rows("alertFirings")).map(({ outcome }) => outcome);

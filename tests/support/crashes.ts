@@ -1,4 +1,5 @@
 import { real } from "../../scripts/real";
+import type { WalletApp } from "./chain/walletApp";
 import { intercept, silence } from "./outside";
 
 /** The service dies at one of its calls to the outside; and what happens then. */
@@ -21,6 +22,21 @@ export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive:
     return call >= n ? silence() : pass();
   });
   return { dead, revive };
+}
+
+/** What runs has come to a call that nobody answers. */
+export async function allHang(app: WalletApp): Promise<void> {
+  const running = async () =>
+    (await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect()))
+      .filter(({ state }) => state.kind === "inProgress")
+      .map(({ _id }) => _id)
+      .join();
+  for (let [calm, last] = [0, ""]; calm < 5;) {
+    await new Promise((resolve) => real.setTimeout(resolve, 40));
+    const now = await running();
+    calm = now === last ? calm + 1 : 0;
+    last = now;
+  }
 }
 
 /** Runs the crons again and again, until all has ended. */
