@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import { deadlines } from "../platform/outside/deadlines";
 import { log, orNullIfDown } from "../lib/log";
-import { defineProviderAction } from "../platform/outside/calls";
+import { defineProviderAction, takeUsage } from "../platform/outside/calls";
 import { HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { readFeeds } from "../market/live";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
@@ -13,6 +13,7 @@ import { readTransaction, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, findCoinByAddress, COINS, CONTRACTS, getFamily, isCoin } from "./coins";
 import { PARTIES } from "./labels";
+import { vLastBlock } from "./alerts";
 import type { VerifiedReport } from "./model";
 import {
   listLargeMovements,
@@ -40,14 +41,13 @@ const AMOUNT = 0.1;
 
 /** Sends the hour's only prompt, waits for its job, verifies its transactions once, and stores its alerts. */
 export const askForAlerts = defineProviderAction({}, async (ctx) => {
+  const finish = (alerts: VerifiedReport[], reason: string | null) =>
+    ctx.runMutation(internal.whales.alerts.finishHour, { alerts, reason, usage: takeUsage() });
   try {
     const { alerts, note } = parseWhaleAnswer(await awaitAnswer(await sendPrompt(ctx, "service", PROMPT)));
-    await ctx.runMutation(internal.whales.alerts.finishHour, {
-      alerts: await checkAlerts(alerts),
-      reason: note,
-    });
+    await finish(await checkAlerts(alerts), note);
   } catch (error) {
-    await ctx.runMutation(internal.whales.alerts.finishHour, { alerts: [], reason: getErrorMessage(error) });
+    await finish([], getErrorMessage(error));
   }
 });
 
@@ -142,17 +142,17 @@ const AT_ONCE = 15;
  * Follows Base up to its safe block, and makes alerts of the large movements of labelled exchanges, and of minted and
  * burned coins. Progress is stored after each batch, so a failed run loses nothing.
  */
-export const followChain = defineProviderAction({}, async (ctx) => {
-  await orNullIfDown(readNextBlocks(ctx), "whales.unmeasured");
+export const followChain = defineProviderAction({ from: vLastBlock }, async (ctx, { from }) => {
+  await orNullIfDown(readNextBlocks(ctx, from), "whales.unmeasured");
 });
 
-async function readNextBlocks(ctx: ActionCtx): Promise<void> {
+async function readNextBlocks(ctx: ActionCtx, lastBlock: number | null): Promise<void> {
   const safe = await readSafeHead();
   const advance = (from: number | null, to: number, alerts: Measured[]): Promise<boolean> =>
-    ctx.runMutation(internal.whales.alerts.advanceBlocks, { from, to, alerts });
-  let from = await ctx.runQuery(internal.whales.alerts.getLastBlock, {});
+    ctx.runMutation(internal.whales.alerts.advanceBlocks, { from, to, alerts, usage: takeUsage() });
   // Blocks before the first run are not read.
-  if (from === null) return void (await advance(null, safe.number, []));
+  if (lastBlock === null) return void (await advance(null, safe.number, []));
+  let from = lastBlock;
   const range = { first: from + 1, last: Math.min(safe.number, from + MOST_BLOCKS), span: SPAN };
   const requested = { tokens: CONTRACTS, parties: PARTIES, leastEther: LEAST_ETHER };
   for await (const { last, value } of readMovements(range, requested)) {

@@ -6,6 +6,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { defineMutation, defineCron } from "../platform/changes";
 import { getAgentApiUrl, isSet, getOptional } from "../lib/env";
 import { log } from "../lib/log";
+import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryBy } from "../platform/records";
 import { HOUR } from "../lib/time";
 import { announce } from "../messenger/broadcasts";
@@ -46,8 +47,10 @@ export const finishHour = defineMutation(
     alerts: v.array(vReported.extend({ verified: v.boolean() })),
     /** For the operator: why there is no list of alerts; `null` if there is one. */
     reason: v.union(v.string(), v.null()),
+    usage: vProviderUsage,
   },
-  async (ctx, { alerts, reason }) => {
+  async (ctx, { alerts, reason, usage }) => {
+    await flushUsage(ctx, usage);
     const now = Date.now();
     await storeReported(ctx, alerts, now);
     if (reason !== null) log.warn("whales.no answer", { reason });
@@ -65,27 +68,26 @@ async function storeHourResult(
   else await ctx.db.patch("whaleProgress", row._id, change);
 }
 
+/** The last block that was read; `null` before the first run. */
+export const vLastBlock = v.union(v.number(), v.null());
+
 /** Starts a run of `followChain`. Of two concurrent runs one finds its blocks already read, and ends. */
 export async function beginFollowing(ctx: MutationCtx): Promise<void> {
   // Without its own RPC the service does not follow the chain: the public one is not meant for it.
-  if (isSet("CHAIN_RPC_URL")) await ctx.scheduler.runAfter(0, internal.whales.actions.followChain, {});
+  if (!isSet("CHAIN_RPC_URL")) return;
+  const from = (await findProgress(ctx))?.block ?? null;
+  await ctx.scheduler.runAfter(0, internal.whales.actions.followChain, { from });
 }
 
-/** The last block that was read; `null` before the first run. */
-export const getLastBlock = internalQuery({
-  args: {},
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx) => (await findProgress(ctx))?.block ?? null,
-});
-
 /**
- * Goes on from a block, `null` for the first run, and stores what was measured up to another.
+ * Goes on from a block, and stores what was measured up to another.
  * @returns Whether that was the last block: if not, another run was faster, and nothing happens.
  */
 export const advanceBlocks = internalMutation({
-  args: { from: v.union(v.number(), v.null()), to: v.number(), alerts: v.array(vMeasured) },
+  args: { from: vLastBlock, to: v.number(), alerts: v.array(vMeasured), usage: vProviderUsage },
   returns: v.boolean(),
-  handler: async (ctx, { from, to, alerts }) => {
+  handler: async (ctx, { from, to, alerts, usage }) => {
+    await flushUsage(ctx, usage);
     if (((await findProgress(ctx))?.block ?? null) !== from) return false;
     await storeMeasured(ctx, alerts, Date.now());
     await storeHourResult(ctx, { block: to });

@@ -167,7 +167,7 @@ describe("a further look", () => {
     await Promise.all([
       app.t.run(beginFollowing),
       app.t.run(beginFollowing),
-      app.t.action(internal.whales.actions.followChain, {}),
+      app.t.action(internal.whales.actions.followChain, { from: before }),
     ]);
     await app.settle();
     await look(app);
