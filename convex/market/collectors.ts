@@ -18,7 +18,7 @@ import { askCandles, askDay, askDepth, getCoinbasePage } from "../providers/data
 import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
-import { findCoins, LISTS, type vOutcome } from "./facts";
+import { encodeFacts, findCoins, LISTS, type vOutcome } from "./facts";
 import { askQuotes } from "./live";
 import { computeDayChange, type vNewestPrice } from "./samples";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
@@ -56,7 +56,7 @@ export async function collectFacts(
   const collectOwn = async (claim: CollectionRequest): Promise<string | null> => {
     const { collector, subject } = claim;
     const result = await orReason(rejectWhenLate(COLLECTORS[collector](waitTurn, subject, ctx), end(), late));
-    await store({ claim, result });
+    await store(toOutcome(claim, result));
     const reason = typeof result === "string" ? result : result.length === 0 ? "No source has it" : null;
     if (typeof result === "string") log.warn("facts.missing", { collector, subject, reason });
     return reason;
@@ -93,9 +93,13 @@ export async function collectLists(
         ? collectTrending(taken)
         : collectLargest(taken, () => Promise.resolve(newest));
     const end = AbortSignal.timeout(deadlines.publicData);
-    return { claim, result: await orReason(rejectWhenLate(collected, end, late)) };
+    return toOutcome(claim, await orReason(rejectWhenLate(collected, end, late)));
   });
   return Promise.all(outcomes);
+}
+
+function toOutcome(claim: CollectionRequest, result: Fact[] | string): Outcome {
+  return { claim, result: typeof result === "string" ? result : encodeFacts(result) };
 }
 
 const late = () => new AppError("upstream", "It did not answer in time");
@@ -161,7 +165,9 @@ type ReadSamples = () => Promise<Infer<typeof vNewestPrice>[]>;
 async function collectLargest(turns: WaitTurn, readSamples: ReadSamples): Promise<Fact[]> {
   const coins = await askCoins(turns, deadlines.publicData);
   const samples = await readSamples();
-  return coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, id, ...values }) => {
+  return coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, id, ...figures }) => {
+    const { name, price, change24h: listed, marketCap, volume24h, rank } = figures;
+    const values = { name, price, change24h: listed, marketCap, volume24h, rank };
     const by = { subject, observedAt, url: getCoinPage(id), id };
     const sample = samples.find(({ token }) => token === subject);
     const change24h = sample === undefined ? null : computeDayChange(sample);

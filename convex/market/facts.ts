@@ -1,13 +1,13 @@
 import { v, type Infer } from "convex/values";
+import { deflateSync, inflateSync, strFromU8, strToU8 } from "fflate";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { claimRefresh, findRefresh, finishRefresh } from "../platform/answers";
 import { defineMutation } from "../platform/changes";
-import { KINDS, vFact, type Fact, type FactKind } from "../figures/facts";
+import { vFact, type Fact } from "../figures/facts";
 import { isMajor, resolveSymbol } from "../lib/money/coins";
 import { findMentions, type Names } from "../figures/mentions";
-import { listKeys } from "../lib/objects";
 import { normalizeText } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
@@ -34,37 +34,20 @@ export const LISTS = [
   { collector: "trending", subject: "" },
 ] as const satisfies readonly CollectionRequest[];
 
-/** Figures of one source about one subject at one time. */
-type StoredFacts = Omit<Fact, "kind" | "value"> & { values: Partial<Record<FactKind, Fact["value"]>> };
-
-/** Facts in their stored form: those of one source about one subject together. */
-export function encodeFacts(facts: readonly Fact[]): string {
-  const sayings: StoredFacts[] = [];
-  for (const { kind, value, ...by } of facts) {
-    const last = sayings.at(-1);
-    const isSame = (["subject", "observedAt", "source", "url", "id"] as const).every(
-      (field) => last?.[field] === by[field],
-    );
-    if (last !== undefined && isSame && last.values[kind] === undefined) last.values[kind] = value;
-    else sayings.push({ ...by, values: { [kind]: value } });
-  }
-  return JSON.stringify(sayings);
+/** Facts in their stored form: reports and lists read many rows, and fields repeat themselves. */
+export function encodeFacts(facts: readonly Fact[]): ArrayBuffer {
+  return deflateSync(strToU8(JSON.stringify(facts))).slice().buffer;
 }
 
 /** The facts of a row. */
-export function decodeFacts({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
+export function decodeFacts({ facts: stored }: Pick<Doc<"facts">, "facts">): Fact[] {
+  const facts: unknown = JSON.parse(strFromU8(inflateSync(new Uint8Array(stored))));
   // Written only by `encodeFacts`.
-  const sayings: unknown = JSON.parse(facts);
-  if (!isStoredFacts(sayings)) throw new Error("A row of facts holds a list");
-  return sayings.flatMap(({ values, ...by }) =>
-    listKeys(KINDS).flatMap((kind): Fact[] => {
-      const value = values[kind];
-      return value === undefined ? [] : [{ ...by, kind, value }];
-    }),
-  );
+  if (!isListOfFacts(facts)) throw new Error("A row of facts holds a list");
+  return facts;
 }
 
-function isStoredFacts(stored: unknown): stored is StoredFacts[] {
+function isListOfFacts(stored: unknown): stored is Fact[] {
   return Array.isArray(stored);
 }
 
@@ -182,10 +165,10 @@ export const claimCollections = internalMutation({
   },
 });
 
-/** What became of a claim: its facts, or the reason for their absence. */
+/** What became of a claim: its facts in their stored form, or the reason for their absence. */
 export const vOutcome = v.object({
   claim: vCollectionRequest,
-  result: v.union(v.array(vFact), v.string()),
+  result: v.union(v.bytes(), v.string()),
 });
 
 /** Releases the claims of a batch of collections, each with its facts or the reason for their absence. */
@@ -203,7 +186,7 @@ export async function storeOutcomes(ctx: MutationCtx, outcomes: readonly Infer<t
       key: toCollectionKey(one),
       slot: toHalfHour(now),
       collectedAt: now,
-      facts: encodeFacts(result),
+      facts: result,
     };
     const stored = await findLatest(ctx, one);
     if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);

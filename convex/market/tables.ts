@@ -83,8 +83,8 @@ export const marketTables = {
     /** Epoch ms: the start of its half hour. */
     slot: v.number(),
     collectedAt: v.number(),
-    /** Facts in JSON (`market/facts`). */
-    facts: v.string(),
+    /** JSON, deflated (`market/facts`). */
+    facts: v.bytes(),
   })
     .index("by_key", ["key", "slot"])
     .index("by_slot", ["slot"]),

@@ -28,16 +28,12 @@ export const REPORTS: Record<ReportKind, { title: string; dueAfterMs: number }> 
 const KINDS = listKeys(REPORTS);
 
 /**
- * The report that a shift owes at a time; `null` if none is due. Normally the one after its last; after an outage,
- * interim reports whose successor is also due are skipped, and after 8 hours only the final report remains.
+ * The report that a shift owes at a time, from the due time of its next; `null` if none is due. After an outage, interim
+ * reports whose successor is also due are skipped, and after 8 hours only the final report remains.
  */
-export function getDueReport(
-  last: ReportKind | undefined,
-  startedAt: number,
-  now: number,
-): ReportKind | null {
-  const later = KINDS.slice(last === undefined ? 0 : KINDS.indexOf(last) + 1);
-  return later.findLast((kind) => now - startedAt >= REPORTS[kind].dueAfterMs) ?? null;
+export function getDueReport(startedAt: number, nextReportAt: number, now: number): ReportKind | null {
+  const isOwed = (at: number) => nextReportAt <= at && at <= now;
+  return KINDS.findLast((kind) => isOwed(startedAt + REPORTS[kind].dueAfterMs)) ?? null;
 }
 
 /** The due time of the report after this one, epoch ms; `undefined` after the final one. */
@@ -101,11 +97,6 @@ export async function findLastEnded(ctx: QueryCtx, userId: string): Promise<Doc<
 /** A shift's reports, oldest first: at most one of each kind. */
 export async function listReports(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports">[]> {
   return queryBy(ctx.db.query("reports"), "jobId", shiftId).take(KINDS.length);
-}
-
-/** A shift's last report, whatever its state; `null` without one. */
-export async function findLastReport(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Doc<"reports"> | null> {
-  return queryBy(ctx.db.query("reports"), "jobId", shiftId).order("desc").first();
 }
 
 /** A shift as its user sees it. */

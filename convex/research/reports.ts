@@ -7,7 +7,7 @@ import { beginRefresh } from "../platform/cache";
 import { defineMutation } from "../platform/changes";
 import { vCaller } from "../platform/limits/callers";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
-import { queryByBoth } from "../platform/records";
+import { queryBy, queryByBoth } from "../platform/records";
 import { removeCitations } from "../lib/text/strings";
 import { HOUR, toIso, MINUTE } from "../lib/time";
 import { cancel, completeWork, buildFailureHandler, enqueueWork, vFailure, vJob } from "../platform/work";
@@ -16,7 +16,6 @@ import { emitToOwner } from "../messenger/webhooks/events";
 import { recordRun } from "../runs/model";
 import { buildReportCard } from "./cards";
 import {
-  findLastReport,
   getDueReport,
   getFocusName,
   toResearchKey,
@@ -64,10 +63,9 @@ const AGENT_ID = "research-default";
 
 /** Enqueues the due report of a shift, once it has a collection of the last ten minutes. */
 export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const { _id: jobId, userId, token: focus, startedAt, observationIds } = shift;
-  const last = await findLastReport(ctx, jobId);
-  const kind = getDueReport(last?.kind, startedAt, now);
-  if (kind === null || last?.state === "writing") return;
+  const { _id: jobId, userId, token: focus, startedAt, observationIds, nextReportAt = Infinity } = shift;
+  const kind = getDueReport(startedAt, nextReportAt, now);
+  if (kind === null) return;
   // The end of the pending collection triggers another check.
   if (!(await isReportable(ctx, shift, now))) return;
   const reportId = await ctx.db.insert("reports", {
@@ -80,7 +78,7 @@ export async function openDueReport(ctx: MutationCtx, shift: Doc<"shifts">, now:
     jobStartedAt: startedAt,
     messengerSent: false,
   });
-  await ctx.db.patch("shifts", jobId, { nextReportAt: getNextReportDueAt(kind, startedAt) });
+  await ctx.db.patch("shifts", jobId, { nextReportAt: undefined });
   const { title, dueAfterMs } = REPORTS[kind];
   const occasion = `${title}, ${dueAfterMs / HOUR} hours into an 8-hour research shift`;
   await enqueueWork(
@@ -114,7 +112,7 @@ async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
 
 /** Drops the report that is being written for a shift, if any. */
 export async function dropReport(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const row = await findLastReport(ctx, shiftId);
+  const row = await queryBy(ctx.db.query("reports"), "jobId", shiftId).order("desc").first();
   if (row?.state !== "writing") return;
   await cancel(ctx, row._id);
   await ctx.db.delete("reports", row._id);
@@ -149,7 +147,7 @@ export const storeReport = defineMutation(
     });
     await ctx.db.patch("reports", reportId, { state: "done", generatedAt: now, result, runId });
     await notifyShift(ctx, shift, { ...row, generatedAt: now }, result);
-    await endAfter(ctx, row);
+    await advanceShift(ctx, row);
   },
 );
 
@@ -189,13 +187,15 @@ export const storeReportFailure = defineMutation(
     const row = await ctx.db.get("reports", reportId);
     if (!isLast || row?.state !== "writing") return;
     await ctx.db.patch("reports", reportId, { state: "failed", generatedAt: Date.now(), error });
-    await endAfter(ctx, row);
+    await advanceShift(ctx, row);
   },
 );
 
-/** Ends the shift after its final report, whether that was written or given up. */
-async function endAfter(ctx: MutationCtx, { jobId, kind }: Doc<"reports">): Promise<void> {
-  if (kind === "final") await ctx.db.patch("shifts", jobId, { status: "completed", endedAt: Date.now() });
+/** Goes on to the next report, or ends the shift after its final one, whether a report was written or given up. */
+async function advanceShift(ctx: MutationCtx, { jobId, jobStartedAt, kind }: Doc<"reports">): Promise<void> {
+  const nextReportAt = getNextReportDueAt(kind, jobStartedAt);
+  const end = { status: "completed", endedAt: Date.now() } as const;
+  await ctx.db.patch("shifts", jobId, nextReportAt === undefined ? end : { nextReportAt });
 }
 
 /** The outbox's result for a report's card; it fails if the report has been deleted meanwhile, which the outbox logs. */

@@ -90,7 +90,7 @@ export const researchTables = {
     observationIds: v.array(v.id("observations")),
     /** When the next one is due, while it is active. */
     nextCollectionAt: v.number(),
-    /** When the next report is due; absent once the final one has been opened. */
+    /** When the next report is due; absent while one is being written, and after the final one. */
     nextReportAt: v.optional(v.number()),
     /** The billing subject of its calls. Signed-in users' work has a queue apart from anonymous callers'. */
     paidBy: vCallersPart,

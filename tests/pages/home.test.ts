@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { decodeFacts, encodeFacts } from "../../convex/market/facts";
 import { pricesShape } from "../../convex/market/views";
 import { formatBigUsd, formatSignedPercent, formatUsd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
@@ -59,9 +60,11 @@ describe("the first page", () => {
     const list = (await app.rows("facts")).find(isList);
     if (list === undefined) throw new Error("A market was asked for");
     await app.t.run(async ({ db }) => {
-      const facts = list.facts.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
-      expect(facts).not.toBe(list.facts);
-      await db.patch("facts", list._id, { facts });
+      const facts = decodeFacts(list);
+      const name = facts.find(({ subject, kind }) => subject === "BTC" && kind === "name");
+      expect(name?.value).toBe("Bitcoin");
+      const named = facts.map((one) => (one === name ? { ...one, value: HOSTILE } : one));
+      await db.patch("facts", list._id, { facts: encodeFacts(named) });
     });
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);
