@@ -229,7 +229,7 @@ describe("the house", () => {
     const key = /viem\/accounts|walletKeys|getKeySeal|getRequired\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/;
     for (const { path, room, source } of modules) {
       // The pages' script runs in browsers, and asks for its own page.
-      if (room !== "providers" && path !== "pages/script")
+      if (room !== "providers" && path !== "pages/assets")
         expect([path, /\bfetch\(/.test(source)]).toEqual([path, false]);
       // The start shows the program of somebody who pays with a key of their own.
       if (path.startsWith("wallets/custody/") || path === "pages/start") continue;

@@ -9,8 +9,8 @@ import { getStoredListing } from "../market/listing";
 import { PRICED_TOKENS } from "../market/tables";
 import { readStoredMarket } from "../market/views";
 import { toSafeUrl } from "../messenger/format";
-import { addPath } from "../pictures/levels";
-import { readWritings } from "../pictures/reports";
+import { readLatestSignals } from "../pictures/levels";
+import { readWritings } from "../research/http";
 import type { Page } from "./layout";
 import { CardSection, Chips, Empty, Facts, Movements, OpenBot, Out, Since, type Term } from "./parts";
 import { getCoinName, getCoinPath, PriceCard } from "./prices";
@@ -45,11 +45,7 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
   const terms = { token: symbol, alertType: null, before: NEVER, since: now, limit: WHALES };
   const [writings, signals, { alerts }] = await Promise.all([
     readWritings(ctx, symbol),
-    token === undefined
-      ? []
-      : ctx
-          .runQuery(internal.signals.history.readLatestSignals, { tokens: [token] })
-          .then((rows) => Promise.all(rows.map((row) => addPath(ctx, row)))),
+    token === undefined ? [] : readLatestSignals(ctx, [token]),
     ctx.runQuery(internal.whales.alerts.listAlertPage, terms),
   ]);
   const [report] = writings;

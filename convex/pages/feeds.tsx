@@ -8,7 +8,7 @@ import { TITLE } from "../lib/version";
 import { readStoredMarket } from "../market/views";
 import { toPublicSignal } from "../signals/record";
 import { formatNews } from "../whales/cards";
-import { renderText } from "../pictures/svg";
+import { renderText } from "../pictures/card";
 import { getCoinPath } from "./prices";
 import { readWhales } from "./whales";
 

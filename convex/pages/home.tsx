@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { readStoredMarket } from "../market/views";
-import { addPath, type SignalData } from "../pictures/levels";
+import { readLatestSignals } from "../pictures/levels";
 import { SIGNAL_TOKENS } from "../signals/rules";
 import type { Page } from "./layout";
 import { BotCode, Empty, Movements, OpenBot, OrBuy } from "./parts";
@@ -19,7 +19,7 @@ const WHALES = 5;
 export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> {
   const [market, signals, alerts, { record }] = await Promise.all([
     readStoredMarket(ctx),
-    readLatest(ctx),
+    readLatestSignals(ctx, [...SIGNAL_TOKENS]),
     readWhales(ctx, now, WHALES),
     ctx.runQuery(internal.signals.history.listSignalPage, { token: null, limit: 1 }),
   ]);
@@ -98,9 +98,4 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
     content,
     ...(record.trades > 1 ? { picture: "record" } : {}),
   };
-}
-
-async function readLatest(ctx: ActionCtx): Promise<SignalData[]> {
-  const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens: [...SIGNAL_TOKENS] });
-  return Promise.all(rows.map((row) => addPath(ctx, row)));
 }

@@ -210,7 +210,7 @@ export const pageEndpoints: MountedEndpoint[] = [
       "While a claim of a `userId` with a wallet is pending, every answer to the `userId` has `claimPending` (when it takes effect) and `claimEndUrl` (this address). Opening the page ends nothing.",
     isPrivate: true,
     input: z.object({}),
-    show: async () => (await import("./claim")).buildClaimPage(),
+    show: async () => (await import("./me")).buildClaimPage(),
   }),
   definePage({
     path: "/claim/end",
@@ -224,7 +224,7 @@ export const pageEndpoints: MountedEndpoint[] = [
     input: z.object({ id: userId.describe("The userId with the pending claim") }),
     show: async (ctx, { id }) => {
       await ctx.runMutation(internal.accounts.claims.endClaim, { name: id });
-      return (await import("./claim")).buildEndedPage(id);
+      return (await import("./me")).buildEndedPage(id);
     },
   }),
 ];

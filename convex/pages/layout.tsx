@@ -4,17 +4,12 @@ import { getSiteUrl } from "../lib/env";
 import { Reply } from "../platform/http/endpoint";
 import type { Failing } from "../platform/http/router";
 import { describeFailure } from "../messenger/failures";
-import { renderText } from "../pictures/svg";
+import { renderText } from "../pictures/card";
 import { typeset } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
-import { ICON, buildPageHeaders } from "./html";
+import { HEADERS, ICON, SCRIPT, STYLE } from "./assets";
 import { TITLE, VERSION } from "../lib/version";
 import { Moment } from "./parts";
-import { SCRIPT } from "./script";
-import { STYLE } from "./style";
-
-/** The headers of all pages, which work as plain HTML. */
-export const HEADERS = buildPageHeaders(STYLE, SCRIPT);
 
 const PLACES = [
   ["/", "Today"],

@@ -13,7 +13,7 @@ import type { Worth } from "../wallets/past/course";
 import type { Result } from "../wallets/result";
 import { buildNoticePage, type Page } from "./layout";
 import { CardSection, Facts, formatOrNone, Moment, Out, Table, type Term } from "./parts";
-import { WorthChart } from "../pictures/worth";
+import { WorthChart } from "../pictures/courses";
 
 /** The owner's page, read-only but for a freeze, and the pages around it. */
 
@@ -207,4 +207,34 @@ export function buildFrozenPage(): Page {
   const text =
     "From now on nothing is signed for its wallets, and this page is closed. To end the freeze, send /unfreeze to the bot if that chat is your login, or sign in to the web application: it ends two hours later.";
   return buildNoticePage("Your account is frozen", text);
+}
+
+/** The form that ends a claim of an id, which would stay in histories and logs if it were part of an address. */
+export function buildClaimPage() {
+  const text = (
+    <>
+      Has somebody else claimed your account id? Until the time in every answer to the id you can end that
+      claim; the id stays as it is then.
+    </>
+  );
+  const form = (
+    <form action="/claim/end" method="post">
+      <label>
+        Your account id
+        <input name="id" required autocomplete="off" maxlength={128} />
+      </label>
+      <button>End the claim</button>
+    </form>
+  );
+  return buildNoticePage("End a claim?", text, form);
+}
+
+export function buildEndedPage(id: string) {
+  const text = (
+    <>
+      <code>{id}</code> stays as it was, and nobody can claim it for a week. Use the week to move what it
+      holds; after it you can <a href="/start#id">own it yourself</a>.
+    </>
+  );
+  return buildNoticePage("The claim has ended", text);
 }

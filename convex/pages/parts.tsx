@@ -3,11 +3,12 @@ import { isSet, getOptional } from "../lib/env";
 import { formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
 import { DAY, formatDateTime, HOUR, toIso, MINUTE } from "../lib/time";
+import { ENDINGS } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
 import { getAddedDescription, getExplorerUrl, formatNews } from "../whales/cards";
 import { toSafeUrl } from "../messenger/format";
-import { QrCode } from "../pictures/svg";
+import { QrCode } from "../pictures/card";
 
 /** Components and texts that several pages share. */
 
@@ -90,8 +91,6 @@ export function Side({ side, kind = "tag" }: { side: keyof typeof WAYS; kind?: s
     </Way>
   );
 }
-
-const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** `won +1.05 %` after costs, `open`, `expired without a price`. */
 export function Ending({ signal: { signal, status, ...of } }: { signal: PublicSignal }) {

@@ -4,7 +4,7 @@ import { formatBigUsd, formatMoney } from "../lib/text/numbers";
 import { toIso } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import type { StoredMarket } from "../market/views";
-import { CourseChart } from "../pictures/course";
+import { CourseChart } from "../pictures/courses";
 import { CardSection, Change, Empty, Out, Since, Table } from "./parts";
 
 /** The stored prices: a coin's card, and the table of the largest. */

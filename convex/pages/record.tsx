@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
 import { formatMoney, formatPoints, formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
-import { buildCurves, CurvesChart } from "../pictures/curves";
+import { buildCurves, CurvesChart } from "../pictures/courses";
 import { toPublicSignal } from "../signals/record";
 import type { SignalStats } from "../signals/shapes";
 import type { Page } from "./layout";

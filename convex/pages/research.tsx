@@ -3,7 +3,7 @@ import { formatCount } from "../lib/text/strings";
 import { getStoredListing } from "../market/listing";
 import { readStoredMarket } from "../market/views";
 import { getSpanText, linkCitations, toSafeUrl } from "../messenger/format";
-import { readWritings, type Writing, type Written } from "../pictures/reports";
+import { readWritings, type Writing, type Written } from "../research/http";
 import type { Page } from "./layout";
 import { Chips, Empty, OrBuy, Out, Side, Since } from "./parts";
 import { PriceCard } from "./prices";

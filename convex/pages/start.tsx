@@ -5,7 +5,7 @@ import { canSettleAuthorizations } from "../payments/challenge";
 import { PROXY_PATH, TOOLS_PATH } from "../lib/version";
 import { PAID_PATH } from "../payments/terms";
 import { resultExample } from "../research/views";
-import { readWritings, type Writing } from "../pictures/reports";
+import { readWritings, type Writing } from "../research/http";
 import type { Page } from "./layout";
 import { BotCode, CardSection, Code, Facts, OpenBot, Since, type Term } from "./parts";
 import { Impacts, OutlookLine } from "./research";

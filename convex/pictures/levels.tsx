@@ -5,7 +5,7 @@ import { formatMoney, formatShortUsd } from "../lib/text/numbers";
 import { HOUR, toIso } from "../lib/time";
 import type { PricePoint } from "../market/views";
 import { toPublicSignal } from "../signals/record";
-import { SIGNAL_TOKENS } from "../signals/rules";
+import { SIGNAL_TOKENS, type Token } from "../signals/rules";
 import type { PublicSignal } from "../signals/shapes";
 import type { Signal } from "../signals/tables";
 import { Chart, type Frame, type Point } from "./chart";
@@ -36,7 +36,13 @@ export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Pro
   return addPath(ctx, row, before);
 }
 
-export async function addPath(ctx: ActionCtx, row: Signal, before = HOUR): Promise<SignalData> {
+/** The newest signal of each of the tokens that has one. */
+export async function readLatestSignals(ctx: ActionCtx, tokens: Token[]): Promise<SignalData[]> {
+  const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens });
+  return Promise.all(rows.map((row) => addPath(ctx, row, HOUR)));
+}
+
+async function addPath(ctx: ActionCtx, row: Signal, before: number): Promise<SignalData> {
   const points = await ctx.runQuery(internal.market.samples.getPricePath, {
     token: row.token,
     from: row.generatedAt - before,

@@ -3,15 +3,16 @@ import { formatBigUsd, formatMoney, formatSignedPercent } from "../lib/text/numb
 import { formatCount } from "../lib/text/strings";
 import { formatDateTime } from "../lib/time";
 import type { Coin } from "../market/snapshot";
+import type { Signal } from "../signals/tables";
 import { BODY, MARGIN, Mark, placeRow, renderSvg, TextLines } from "./card";
-import { CourseChart, type TokenPrice } from "./course";
-import { CurvesChart, type TwoCurves } from "./curves";
-import type { Writing } from "./reports";
+import { buildCurves, CourseChart, CurvesChart, type TokenPrice } from "./courses";
+import type { Writing } from "../research/http";
 
 /** The pictures of pages, for previews of links to them. */
 
 /** The record: the sum of the results, in steps, against buying and holding (dashed). */
-export function drawRecord(curves: TwoCurves, site: string): string {
+export function drawRecord(signals: readonly Signal[], site: string): string {
+  const curves = buildCurves(signals);
   const card = {
     title: "The record of the signals",
     aside: `${formatCount(curves.trades, "trade")}, after costs`,

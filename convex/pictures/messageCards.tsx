@@ -12,11 +12,10 @@ import {
 import { formatDate, formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import type { PricePoint } from "../market/views";
 import type { PublicSignal } from "../signals/shapes";
-import { BODY, MARGIN, Mark, placeRow, renderSvg, TextLines, type Way } from "./card";
+import { BODY, MARGIN, Mark, placeRow, QrCode, renderSvg, TextLines, type Way } from "./card";
 import { Chart, toPoints, type Point } from "./chart";
 import { LevelsChart, type SignalData } from "./levels";
-import { QrCode } from "./svg";
-import { WorthChart } from "./worth";
+import { WorthChart } from "./courses";
 import type { Worth } from "../wallets/past/course";
 
 /** The pictures of the messenger's cards: signals, a week of them, an alert's last days, a wallet's address. */

@@ -8,9 +8,8 @@ import type { Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { holdSlot } from "../platform/limits/slots";
 import { toSignalId } from "../signals/rules";
-import { readCurves } from "./curves";
 import { readSignal } from "./levels";
-import { readWritings } from "./reports";
+import { readWritings } from "../research/http";
 
 /** Pictures for previews of links: one for a subject, drawn once for each of its states, and only where it has something to show. */
 
@@ -50,7 +49,7 @@ export async function readPreview(ctx: ActionCtx, name: string, caller: Caller):
   if (drawn !== undefined && drawnState === state && (!isOpen || isYoung)) return drawn;
   await charge(ctx, "question", caller);
   const png = await holdSlot(ctx, caller, async () => {
-    const { renderPng } = await import("./renderer");
+    const { renderPng } = await import("./drawings");
     return renderPng(await draw(new URL(getSiteUrl()).host));
   });
   const picture = btoa(Array.from(png, (byte) => String.fromCharCode(byte)).join(""));
@@ -61,7 +60,10 @@ export async function readPreview(ctx: ActionCtx, name: string, caller: Caller):
 async function findRecord(ctx: ActionCtx): Promise<Drawable | null> {
   const page = { token: null, limit: 1 };
   const { record } = await ctx.runQuery(internal.signals.history.listSignalPage, page);
-  const draw = async (site: string) => (await loadCards()).drawRecord(await readCurves(ctx), site);
+  const draw = async (site: string) => {
+    const signals = await ctx.runQuery(internal.signals.history.readAllSignals, {});
+    return (await loadCards()).drawRecord(signals, site);
+  };
   return record.trades > 1 ? { state: String(record.n), draw } : null;
 }
 

@@ -22,7 +22,7 @@ import { toBillingSubject } from "../platform/limits/callers";
 import { readThrough } from "../platform/refreshes";
 import { toIso, MINUTE } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
-import { toResearchKey, isSettled, parseResult } from "./model";
+import { getStoredResult, toResearchKey, isSettled, parseResult } from "./model";
 import { MODELS, type ResearchResult } from "./tables";
 import {
   reportExample,
@@ -225,7 +225,7 @@ const status: MountedEndpoint = defineEndpoint({
 });
 
 /** The latest report on a token, or of a shift; `null` if there is none. */
-export async function readReport(
+async function readReport(
   ctx: ActionCtx,
   of: { token: string } | { jobId: string },
 ): Promise<z.output<typeof reportShape> | null> {
@@ -233,6 +233,32 @@ export async function readReport(
   return row === null
     ? null
     : { ...row, result: toPublicResult(row.result), userId: derivePseudonym(row.userId) };
+}
+
+/** What has been written on a subject, for pages and pictures. `at` is ISO 8601. */
+export type Writing = { kind: string; at: string; result: Written };
+export type Written = Omit<z.output<typeof snapshotShape>, "generatedAt" | "missing">;
+
+/**
+ * The last shift report and the last on-demand result, however old, the newer first. Shift reports on the whole market are
+ * their users' own.
+ * @param focus A symbol, or "" for the whole market.
+ */
+export async function readWritings(ctx: ActionCtx, focus: string): Promise<Writing[]> {
+  const [report, stored] = await Promise.all([
+    focus === "" ? null : readReport(ctx, { token: focus }),
+    getStoredResult(ctx, focus),
+  ]);
+  const writings: Writing[] = [];
+  if (report !== null) {
+    const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
+    writings.push({ kind, at: toIso(report.generatedAt), result: report.result });
+  }
+  if (stored !== null) {
+    const { generatedAt: at, ...result } = toPublicSnapshot(stored);
+    writings.push({ kind: "On-demand result", at, result });
+  }
+  return writings.sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
 const report: MountedEndpoint = defineEndpoint({

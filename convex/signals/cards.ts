@@ -15,6 +15,7 @@ import { computeTotals } from "./record";
 import {
   subtractCosts,
   computeBreakEven,
+  ENDINGS,
   getDayAfter,
   listDaysOfWeek,
   toPosition,
@@ -28,7 +29,6 @@ import type { Signal } from "./tables";
 
 const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const MARKS = { PENDING: "⏳", WIN: "✅", LOSS: "❌", EXPIRED: "⌛" } as const;
-const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** The card of a day's new signals, and of the newest ones on request. */
 export function buildSignalsCard(

@@ -165,6 +165,9 @@ export function getDayAfter(day: string, days = 1): string {
   return toDay(getDayStart(day) + days * DAY);
 }
 
+/** What became of a signal, in a word. */
+export const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
+
 /** `BTC-2026-11-20`: a token has one signal a day. */
 export function toSignalId({ token, day }: { token: string; day: string }): string {
   return `${token}-${day}`;

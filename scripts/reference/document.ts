@@ -1,7 +1,7 @@
 import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
 import type { DocumentedFailure, MountedEndpoint } from "../../convex/platform/http/endpoint";
 import { toJsonSchema, type JsonSchema } from "./jsonSchema";
-import { about } from "../../convex/pages/reference/about";
+import { about } from "./about";
 import { answerHeaders, buildHeaders, RETRY_AFTER } from "./headers";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
 import { VERSION } from "../../convex/lib/version";

@@ -1,5 +1,5 @@
 import type { MountedEndpoint } from "../../convex/platform/http/endpoint";
-import { about } from "../../convex/pages/reference/about";
+import { about } from "./about";
 import { PROXY_PATH, TITLE, TOOLS_PATH } from "../../convex/lib/version";
 
 /** The page for language models. Pure. */

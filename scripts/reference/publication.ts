@@ -4,11 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import { domains, endpointsByDomain } from "../../convex/endpoints";
-import type { Piece } from "../../convex/pages/reference/splices";
-import { ADDRESS } from "../../convex/pages/reference/texts";
+import { ADDRESS, type Piece } from "../../convex/pages/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
-import { HEADERS } from "../../convex/pages/layout";
+import { HEADERS } from "../../convex/pages/assets";
 import { pages } from "./page";
 
 /** Writes the reference into a module of `convex/`: generating it evaluates every endpoint, which is too much for a request. */
@@ -60,7 +59,7 @@ function moduleText(): string {
     `export const TAG = "${TAG}";`,
     `export const PROXY_SHA256 = "${PROXY_SHA256}";`,
     constant("PAGE_HEADERS", PAGE_HEADERS),
-    constant("TEXTS", TEXTS, 'readonly import("./splices").Piece[]'),
+    constant("TEXTS", TEXTS, "readonly { bytes: string; length: number; crc: number }[]"),
     "",
   ].join("\n\n");
 }

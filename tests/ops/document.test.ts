@@ -6,7 +6,7 @@ import * as z from "zod";
 import packageFile from "../../package.json";
 import { domains, endpoints, endpointsByDomain } from "../../convex/endpoints";
 import http from "../../convex/http";
-import { about } from "../../convex/pages/reference/about";
+import { about } from "../../scripts/reference/about";
 import { TEXTS } from "../../convex/pages/reference/bytes";
 import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../scripts/reference/types";

@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { SCRIPT } from "../../convex/pages/script";
+import { SCRIPT } from "../../convex/pages/assets";
 import type { App } from "../support/app";
 import type { Answer } from "../support/world";
 

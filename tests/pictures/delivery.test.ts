@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
-import { renderPng } from "../../convex/pictures/renderer";
+import { renderPng } from "../../convex/pictures/drawings";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 import { insertSignals } from "../support/rows/signalRows";

@@ -5,7 +5,7 @@ import { PNG } from "pngjs";
 import { expect, test } from "vitest";
 import { HEIGHT, WIDTH } from "../../convex/pictures/card";
 import { drawAlert } from "../../convex/pictures/messageCards";
-import { renderPng } from "../../convex/pictures/renderer";
+import { renderPng } from "../../convex/pictures/drawings";
 import { embeddedModules } from "../../scripts/pictures/embed";
 import { PICTURES } from "./examples";
 

@@ -1,12 +1,39 @@
-import { CHART_STYLE } from "../pictures/colours";
-import { PALETTE } from "./html";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { CHART_STYLE, DARK, LIGHT } from "../pictures/colours";
+
+/** What all HTML of the service has: icon, style, script and headers. */
+
+export const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
+
+/** Colours as the variables of a style: `--ink: #1f2430; …`. */
+function formatVariables(colours: Readonly<Record<string, string>>): string {
+  return Object.entries(colours)
+    .map(([name, colour]) => `--${name}: ${colour};`)
+    .join(" ");
+}
 
 /**
  * The pages' style: that of the reference, but for looking rather than reading. For phones first, for larger screens
  * from 48 rem on.
  */
 export const STYLE = `
-${PALETTE}html { -webkit-text-size-adjust: 100%; }
+:root {
+  color-scheme: light dark;
+  ${formatVariables(LIGHT)}
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+  --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
+}
+@media (prefers-color-scheme: dark) {
+  :root { ${formatVariables(DARK)} }
+}
+* { box-sizing: border-box; }
+a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+.skip { position: absolute; left: -999px; }
+.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: 0.5rem 1rem; background: var(--raised); }
+html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
 .wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
 .top { border-bottom: 1px solid var(--line); background: var(--raised); }
@@ -96,3 +123,71 @@ footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25
 }
 @media print { nav, form { display: none; } .card { break-inside: avoid; } }
 `;
+
+/**
+ * The pages' only script, which adds to what is readable without it: moments in the reader's own zone, the figures under the
+ * pointer in a chart, and, every five minutes while somebody looks, the newest prices of the same page. Every page has all of it.
+ */
+export const SCRIPT = `(() => {
+const all = (query) => document.querySelectorAll(query);
+const zone = new Date().toLocaleTimeString("en-GB", { timeZoneName: "short" }).split(" ").pop();
+const format = (at) => new Date(at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) + " " + zone;
+const tip = document.createElement("p");
+tip.className = "tip";
+tip.ariaHidden = true;
+document.body.append(tip);
+const addTip = (chart) => {
+  const { range, unit } = chart.dataset;
+  const [from, to, low, high] = range.split(" ").map(Number);
+  const places = Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(high - low))));
+  chart.onpointerleave = () => (tip.textContent = "");
+  chart.onpointermove = ({ clientX, clientY }) => {
+    const { a, e } = chart.querySelector(".plot").getScreenCTM();
+    const words = [];
+    let shown;
+    for (const path of chart.querySelectorAll(".path")) {
+      const points = path.getAttribute("d").slice(1).split("L").map((point) => point.split(",").map(Number));
+      const [at, y] = points.findLast((point) => point[0] <= (clientX - e) / a) ?? points[0];
+      const value = (high - (y / 1000) * (high - low)).toLocaleString("en-US", { maximumFractionDigits: places });
+      words.unshift((unit === "$" ? unit + value : value + unit) + (path.matches(".held") ? " held" : ""));
+      shown = from + (at / 1000) * (to - from);
+    }
+    tip.textContent = format(shown) + ": " + words.join(", ");
+    tip.style.left = Math.min(Math.max(clientX, 110), innerWidth - 110) + "px";
+    tip.style.top = clientY - 14 + "px";
+  };
+};
+const addAll = () => {
+  all("[data-range]").forEach(addTip);
+  all("time:not([title])").forEach((time) => {
+    time.title = time.textContent;
+    time.textContent = format(time.dateTime);
+  });
+};
+addAll();
+if (all("[data-live]").length) setInterval(async () => {
+  const answer = document.hidden ? null : await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  all("[data-live]").forEach((part) => part.replaceWith(page.getElementById(part.id) ?? part));
+  addAll();
+}, 300000);
+})();`.replace(/\n +/g, "\n");
+
+const hashOf = (text: string) => `'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(text))))}'`;
+
+/** Nothing is loaded from elsewhere, and nothing runs but the pages' exact script, which reads this service alone. */
+export const HEADERS = {
+  "Cache-Control": "public, max-age=60",
+  "Content-Security-Policy": [
+    "default-src 'none'",
+    `style-src ${hashOf(STYLE)}`,
+    `script-src ${hashOf(SCRIPT)}`,
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "Referrer-Policy": "no-referrer",
+};

@@ -1,4 +1,4 @@
-import { TITLE } from "../../lib/version";
+import { TITLE } from "../../convex/lib/version";
 
 /** Texts of the API document that belong to no endpoint. Prose is plain text, with `code` in backticks. */
 

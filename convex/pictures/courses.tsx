@@ -1,16 +1,82 @@
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { formatSignedPercent } from "../lib/text/numbers";
+import { formatMoney, formatShortUsd, formatSignedPercent } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
+import { DAY } from "../lib/time";
+import type { PublicPrices } from "../market/views";
 import { subtractCosts, type Token } from "../signals/rules";
 import type { Signal } from "../signals/tables";
-import { Chart, type Frame, type Point } from "./chart";
+import type { Worth } from "../wallets/past/course";
+import { Chart, isDrawn, toPoints, type Frame, type Point } from "./chart";
 
-/** The record's curves, on its page and in pictures. */
+/** Charts of one course over time, on pages and in pictures: a price's day, a wallet's worth, and the record's curves. */
 
-/** The curves of all signals. */
-export async function readCurves(ctx: ActionCtx): Promise<TwoCurves> {
-  return buildCurves(await ctx.runQuery(internal.signals.history.readAllSignals, {}));
+/** A token's price, as `market/views` reads it. */
+export type TokenPrice = NonNullable<PublicPrices["prices"]["BTC"]>;
+
+type Drawn = { token: string; price: TokenPrice; frame?: Frame };
+
+/** A price's course over the day of its change, whose sign it takes; nothing for fewer than two prices. */
+export function CourseChart({ token, price, frame }: Drawn) {
+  const { change24hPercent: change, priceUsd, observedAt, closes } = price;
+  const from = Date.parse(observedAt) - DAY;
+  const dayAgo = change === null ? [] : [{ at: from, value: priceUsd / (1 + change / 100) }];
+  const points = [
+    ...dayAgo,
+    ...toPoints(closes).filter(({ at }) => at > from && at < Date.parse(observedAt)),
+    { at: Date.parse(observedAt), value: priceUsd },
+  ];
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined || !isDrawn(points)) return null;
+  const values = points.map(({ value }) => value);
+  const moved = change ?? last.value - first.value;
+  const way = moved > 0 ? "up" : moved < 0 ? "down" : "flat";
+  return (
+    <Chart
+      id={`course-${token}`}
+      size="spark"
+      title={`${token} in USD, hour by hour`}
+      says={`From ${formatMoney(first.value)} to ${formatMoney(last.value)}; lowest ${formatMoney(Math.min(...values))}, highest ${formatMoney(Math.max(...values))}.`}
+      from={first.at}
+      to={last.at}
+      levels={[{ kind: "zero", value: first.value }]}
+      lines={[{ kind: way, points, isFilled: true }]}
+      dots={[{ kind: way, ...last }]}
+      unit="$"
+      {...(frame === undefined ? {} : { frame })}
+    />
+  );
+}
+
+/** A wallet's worth over time beside what was paid in less what was taken out (dashed), on a page or in a picture. */
+export function WorthChart({ worths, frame }: { worths: readonly Worth[]; frame?: Frame }) {
+  const [first, last] = [worths[0], worths.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const pointsOf = (of: "value" | "paidIn") => worths.map((one) => ({ at: one.at, value: one[of] }));
+  const [from, to] = [first.at, last.at];
+  const axis = (value: number) => `$${formatShortUsd(value)}`;
+  return (
+    <Chart
+      id="worth"
+      title="Worth of the wallet over time"
+      says={`${formatMoney(last.value)} now; paid in less taken out ${formatMoney(last.paidIn)}.`}
+      from={from}
+      to={to}
+      axis={axis}
+      levels={[
+        {
+          kind: last.value < last.paidIn ? "down" : "up",
+          value: last.value,
+          name: axis(last.value),
+          from: to,
+        },
+        { kind: "held", value: last.paidIn, name: axis(last.paidIn), from: to },
+      ]}
+      lines={[
+        { kind: "held", points: pointsOf("paidIn"), isStepped: true },
+        { kind: "main", points: pointsOf("value") },
+      ]}
+      {...(frame === undefined ? {} : { frame })}
+    />
+  );
 }
 
 /**
