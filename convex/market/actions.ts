@@ -30,8 +30,8 @@ import {
   buildTokenQuestion,
   answerUnknownToken,
 } from "./questions";
-import type { MarketFigures, TokenAnswer } from "./shapes";
-import { indexCoins, buildMarketView, writeSnapshot, type GatewayList } from "./snapshot";
+import type { GatewayList, MarketFigures, TokenAnswer } from "./shapes";
+import { indexCoins, buildMarketView, writeSnapshot } from "./snapshot";
 import { vNewestPrice } from "./samples";
 import {
   PRICED_TOKENS,

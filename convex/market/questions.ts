@@ -8,30 +8,10 @@ import { isMajor } from "../lib/money/coins";
 import { MINUTE } from "../lib/time";
 import type { StructuredQuestion } from "../providers/models/structure";
 import { findCoins } from "./facts";
-import { askedRows, type AskedFigures, type TokenFigures } from "./shapes";
-import { getTokenFigures, findSameCoin, type Coin, type GatewayList } from "./snapshot";
+import { askedRows, gatewayList, type AskedFigures, type GatewayList, type TokenFigures } from "./shapes";
+import { getTokenFigures, findSameCoin, type Coin } from "./snapshot";
 
 /** Questions to the gateway, and the checks of its answers: figures come from the sources, and all others are marked. Pure. */
-
-const { keyPrice, coin, top, token } = askedRows;
-
-const gatewayList = z.object({
-  keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z
-    .array(coin)
-    .min(1)
-    .overwrite((coins) => sortByRank(coins).slice(0, 10))
-    .describe("the ten most searched coins, most searched first"),
-  top20: z
-    .array(top)
-    .min(20)
-    .overwrite((coins) => sortByRank(coins).slice(0, 20))
-    .describe("the 20 largest coins by market capitalisation, largest first"),
-});
-
-function sortByRank<Item extends { rank: number }>(items: Item[]): Item[] {
-  return items.toSorted((a, b) => a.rank - b.rank);
-}
 
 /** The cache key of the gateway's list (`platform/cache`), and the age at which it is requested again. */
 export const LIST_KEY = "market:list";
@@ -60,7 +40,7 @@ export function buildSnapshotQuestion(nowIso: string, live: string | null) {
 }
 
 const tokenAnswerShape = z.object({
-  token: token
+  token: askedRows.token
     .nullable()
     .describe(
       "the figures of the token that the question is about, or of the first one if it names several; null if it names no token that trades",

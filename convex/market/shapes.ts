@@ -26,6 +26,30 @@ export const askedRows = {
   }),
 };
 
+/** The market as the gateway knows it. */
+export const gatewayList = z.object({
+  keyPrices: z.object({
+    bitcoin: askedRows.keyPrice,
+    ethereum: askedRows.keyPrice,
+    solana: askedRows.keyPrice,
+  }),
+  trending: z
+    .array(askedRows.coin)
+    .min(1)
+    .overwrite((coins) => sortByRank(coins).slice(0, 10))
+    .describe("the ten most searched coins, most searched first"),
+  top20: z
+    .array(askedRows.top)
+    .min(20)
+    .overwrite((coins) => sortByRank(coins).slice(0, 20))
+    .describe("the 20 largest coins by market capitalisation, largest first"),
+});
+export type GatewayList = z.output<typeof gatewayList>;
+
+function sortByRank<Item extends { rank: number }>(items: Item[]): Item[] {
+  return items.toSorted((a, b) => a.rank - b.rank);
+}
+
 /** A token's figures from the model. */
 export type AskedFigures = z.output<typeof askedRows.token>;
 

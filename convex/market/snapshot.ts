@@ -8,7 +8,7 @@ import { MAJORS, COIN_NAMES, type Major } from "../lib/money/coins";
 import { SOURCE_NAMES } from "../figures/publicSources";
 import { toIso } from "../lib/time";
 import { normalizeName } from "./facts";
-import type { MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
+import type { GatewayList, MarketFigures, MarketSnapshot, TokenFigures } from "./shapes";
 import { PRICE_SOURCES, type PriceSource } from "./tables";
 
 /**
@@ -19,14 +19,6 @@ import { PRICE_SOURCES, type PriceSource } from "./tables";
 const TOP = 20;
 const TRENDING = 10;
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const satisfies Record<Major, string>;
-
-type Unsourced<Row> = Omit<Row, "source" | "sizeSource">;
-/** The figures in the gateway's list. */
-export type GatewayList = {
-  keyPrices: Record<(typeof KEYS)[Major], { usd: number; usd_24h_change: number }>;
-  trending: Unsourced<MarketFigures["trending"][number]>[];
-  top20: Unsourced<MarketFigures["top20"][number]>[];
-};
 
 /** A coin as the most trusted source that knows it reports it. */
 export type Coin = {

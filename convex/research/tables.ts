@@ -1,12 +1,52 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "../lib/literals";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vCitedSource } from "../figures/citations";
 import { indexCreatedBefore, indexOfUser, type RecordsOf, queryBy } from "../platform/records";
 import { vCallersPart } from "../platform/tables";
 import { vCoin, vRowSource } from "../market/tables";
-import { vOnchainOutput, vReportText, vSentiment } from "./validators";
+
+// `tests/validators` compares these with the shapes in `research/writing/prompts`.
+
+export const vReportText = v.object({
+  fullAnalysis: v.string(),
+  shortSummary: v.string(),
+  marketOutlook: literals("bullish", "bearish", "neutral"),
+  impacts: v.array(
+    v.object({
+      title: v.string(),
+      detail: v.string(),
+      sentiment: literals("bullish", "bearish", "neutral"),
+      confidence: v.number(),
+    }),
+  ),
+});
+
+export const vSentiment = v.object({
+  overall: v.string(),
+  tokens: v.array(
+    v.object({
+      token: v.string(),
+      sentiment: literals("bullish", "bearish", "neutral"),
+      buzz: v.number(),
+      narrative: v.string(),
+    }),
+  ),
+});
+
+export const vOnchainOutput = v.object({
+  summary: v.string(),
+  signals: v.array(
+    v.object({
+      token: v.string(),
+      kind: literals("whale_movement", "unusual_volume", "smart_money"),
+      direction: literals("bullish", "bearish", "neutral"),
+      detail: v.string(),
+    }),
+  ),
+});
 
 /** A source without an answer, and the reason. */
 export const vMissingSource = v.object({ collector: v.string(), subject: v.string(), reason: v.string() });

@@ -13,8 +13,7 @@ import { getPublishedHead } from "./chain";
 import { listAllSignals, listLatestSignals, getRecord, toSignal, listSignalsOfDay } from "./model";
 import { computeTotals } from "./record";
 import { listDaysOfWeek, toSignalId, getDueWeek, type Token } from "./rules";
-import { vSignal, vToken, type Signal } from "./tables";
-import { vRecord } from "./validators";
+import { vRecord, vSignal, vToken, type Signal } from "./tables";
 
 /** Queries and cards of the signals: their history, the totals of days, and the recaps of weeks. */
 

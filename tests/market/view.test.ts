@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { buildFacts, type Fact } from "../../convex/figures/facts";
 import { getFeedPrice, isSequencerUp } from "../../convex/market/feeds";
-import {
-  indexCoins,
-  buildMarketView,
-  listPriceSources,
-  type GatewayList,
-} from "../../convex/market/snapshot";
+import type { GatewayList } from "../../convex/market/shapes";
+import { indexCoins, buildMarketView, listPriceSources } from "../../convex/market/snapshot";
 
 /** The market as a view of facts. */
 
