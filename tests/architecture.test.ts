@@ -248,7 +248,7 @@ describe("the house", () => {
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {
     const evaluated = [...reach("endpoints", (path) => loadedWith(path, sourceOf(path)))];
     expect(evaluated.filter((path) => path.startsWith("providers/"))).toEqual([]);
-    const chain = /^import (?!type ).* from "(?:viem|openai)/m;
+    const chain = /^import (?!type ).* from "viem/m;
     expect(evaluated.filter((path) => chain.test(sourceOf(path)))).toEqual([]);
   });
 
@@ -278,16 +278,17 @@ describe("the house", () => {
     const outlets = modules
       .filter(({ room, source }) => room === "providers" && /\bfetch\(/.test(source))
       .map(({ path, source }) => [path, source.match(/\bfetch\(/g)?.length]);
-    // Through `askProvider`; the two clients that fetch on their own note what they do. Users' own webhooks are nobody's
-    // outage, and what the doctor learns of a node's limits, or of this deployment's address, is no failure of theirs.
+    // Through `askProvider`; the chain's client and the gateway note what they do. Users' own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 1,
-      "providers/chain/node": 1,
       "providers/chain/rpc": 1,
-      "providers/models/client": 1,
-      "providers/ownSite": 1,
       "providers/webhooks": 1,
     });
+    // The doctor asks this deployment itself.
+    const uncounted = modules.filter(
+      ({ path, source }) => path !== "providers/call" && /\bexchange\(/.test(source),
+    );
+    expect(uncounted.map(({ path }) => path).sort()).toEqual(["ops/doctor", "providers/models/client"]);
     for (const path of ["providers/chain/rpc", "providers/models/gateway"])
       expect(sourceOf(path)).toContain("noteCall(");
   });

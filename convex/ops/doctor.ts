@@ -15,6 +15,7 @@ import {
   type Variable,
 } from "../lib/env";
 import { getErrorMessage } from "../lib/errors";
+import { parseTolerantly } from "../lib/text/json";
 import { CHAIN_ID, USDC } from "../lib/money/base";
 import { withUsage } from "../platform/outside/calls";
 import { findHeadProblem } from "../platform/outside/head";
@@ -24,6 +25,7 @@ import { findUnopened } from "./rotation";
 import { MINUTE, SECOND } from "../lib/time";
 import { PRICE_FEEDS, getFeedPrice, type FeedName } from "../market/feeds";
 import { readJob } from "../providers/agentApi";
+import { exchange } from "../providers/call";
 import { askTrade } from "../providers/data/coinbase";
 import { createChainClient } from "../providers/chain/rpc";
 import { askCoins } from "../providers/data/coingecko";
@@ -31,13 +33,11 @@ import { askFeed } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { readVersion } from "../providers/facilitator";
 import { getBotUsername, getWebhookInfo } from "../providers/messenger";
-import { readCountedAddress, FORGED } from "../providers/ownSite";
 import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { requestQuote } from "../providers/swap";
 import { getServiceAddress } from "../wallets/custody/signatures";
 import { toSwapAddress } from "../wallets/tokens";
-import { probeNode } from "../providers/chain/node";
 
 /**
  * `npx convex run --prod ops/doctor:ask`: one real question to each provider, from the deployment itself, with its own
@@ -49,8 +49,6 @@ const vAnswer = v.object({
   wrong: v.array(v.string()),
   /** The providers that answered as they should. */
   right: v.string(),
-  /** The limits of the chain's node. */
-  node: v.string(),
   /** The address under which limits count a caller with a forged one. */
   caller: v.string(),
 });
@@ -105,7 +103,7 @@ const buildSourceQuestion = (source: PublicSource): Question => ({
   },
 });
 
-/** The name of the answer's shape says which model it is for (`providers/models/choice`). */
+/** The name of the answer's shape says which model it is for (`providers/models/client`). */
 function buildModelQuestion(model: "LLM_MODEL" | "LLM_MODEL_SMALL"): Question {
   const isSmall = model === "LLM_MODEL_SMALL";
   return {
@@ -235,10 +233,9 @@ export const ask = internalAction({
       isSet(name) ? [] : [`${name} is not set: ${means}`],
     );
     const questions = QUESTIONS.filter(({ needs = [] }) => needs.every(isSet));
-    const [unopened, caller, node, answers] = await Promise.all([
+    const [unopened, caller, answers] = await Promise.all([
       findUnopened(ctx),
-      readCountedAddress(getSiteUrl(), PATIENCE_MS),
-      probeNode(getSetting("CHAIN_RPC_URL")),
+      findCountedAddress(),
       Promise.all(questions.map(async (one) => ({ ...one, trouble: await findTrouble(one, ctx) }))),
     ]);
     const troubles = answers.flatMap(({ subject, trouble }) =>
@@ -248,11 +245,24 @@ export const ask = internalAction({
     return {
       wrong: [...malformed, ...missing, ...unopened, ...(caller === FORGED ? [FORGEABLE] : []), ...troubles],
       right: `${right.join(", ")} answer as they should`,
-      node,
       caller: `a request with a forged X-Forwarded-For ${caller === null ? "was not answered" : `is counted by ${caller}`}`,
     };
   }),
 });
+
+/** An address for documents (RFC 5737): nobody has it. */
+const FORGED = "203.0.113.9";
+
+const healthShape = z.object({ caller: z.object({ address: z.string() }) });
+
+/** The address by which this deployment counts a caller who sends a forged one; `null` if it was not reached. */
+async function findCountedAddress(): Promise<string | null> {
+  const headers = { "X-Forwarded-For": FORGED };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const answer = await exchange(`${getSiteUrl()}/health`, { headers, signal });
+  const health = answer.kind === "answer" ? healthShape.safeParse(parseTolerantly(answer.text)) : null;
+  return health?.data?.caller.address ?? null;
+}
 
 const FORGEABLE =
   "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";

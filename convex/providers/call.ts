@@ -10,15 +10,33 @@ import { HOUR } from "../lib/time";
 import { parseRefusal, type Refusal } from "./rejections";
 
 /** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
-export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
+export type Exchange = Answer | NoAnswer;
 export type Answer = { kind: "answer"; status: number; body: unknown; refusal: Refusal };
+
+type NoAnswer = { kind: "timeout" } | { kind: "unreachable" };
+
+/** One HTTP request, not counted. @returns The answer's text, or why there is none. Never throws for network failures. */
+export async function exchange(
+  url: string,
+  init: RequestInit & { signal: AbortSignal },
+): Promise<{ kind: "answer"; status: number; headers: Headers; text: string } | NoAnswer> {
+  try {
+    // A key is sent to the provider's address and to no other.
+    const response = await fetch(url, { redirect: "error", ...init });
+    const { status, headers } = response;
+    return { kind: "answer", status, headers, text: await readText(response) };
+  } catch {
+    // The error of an aborted request differs between runtimes and their versions.
+    return { kind: init.signal.aborted ? "timeout" : "unreachable" };
+  }
+}
 
 /**
  * One request to a provider, counted, with a deadline in real time. A signal in `init` takes the deadline's place: a call
  * that its caller ends says nothing about the provider.
  * @param read Parses the body's text; throws if it cannot. Default: JSON.
  * @param isFailed Whether an answer means that the provider does not work.
- * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
+ * @returns The status and the body (`undefined` if it cannot be read).
  */
 export async function askProvider(
   provider: Provider,
@@ -28,21 +46,16 @@ export async function askProvider(
   read: (text: string) => unknown = parseTolerantly,
   isFailed = ({ status, body, refusal }: Answer) => body === undefined || isOutage(provider, status, refusal),
 ): Promise<Exchange> {
-  const signal = init.signal ?? AbortSignal.timeout(timeoutMs);
-  try {
-    // A key is sent to the provider's address and to no other.
-    const response = await fetch(url, { redirect: "error", ...init, signal });
-    const text = await readText(response);
-    const { status, ok } = response;
-    const refusal = ok ? null : parseRefusal(status, text);
-    const answer: Answer = { kind: "answer", status, body: tryRead(text, read), refusal };
-    noteCall(provider, isFailed(answer), getRefusing(status, refusal));
-    return answer;
-  } catch {
+  const result = await exchange(url, { ...init, signal: init.signal ?? AbortSignal.timeout(timeoutMs) });
+  if (result.kind !== "answer") {
     if (init.signal?.aborted !== true) noteCall(provider, true);
-    // The error of an aborted request differs between runtimes and their versions.
-    return { kind: signal.aborted ? "timeout" : "unreachable" };
+    return result;
   }
+  const { status, text } = result;
+  const refusal = isSuccess(result) ? null : parseRefusal(status, text);
+  const answer: Answer = { kind: "answer", status, body: tryRead(text, read), refusal };
+  noteCall(provider, isFailed(answer), getRefusing(status, refusal));
+  return answer;
 }
 
 /**
@@ -76,7 +89,7 @@ const EMPTY = "empty";
 const LONGEST_ANSWER = 8 * 1024 * 1024;
 
 /** The body of an answer, in its charset; "" if it is longer than any answer. */
-export async function readText(response: Response): Promise<string> {
+async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
   const chunks: Uint8Array[] = [];
@@ -143,7 +156,7 @@ export function requireAnswer(upstream: string, result: Exchange): Answer {
   return result;
 }
 
-export function isSuccess({ status }: Answer): boolean {
+export function isSuccess({ status }: { status: number }): boolean {
   return status >= 200 && status <= 299;
 }
 
@@ -216,9 +229,4 @@ export function unusableAnswerError(upstream: string): AppError {
 /** Whether a status means "not now", so that the same request may succeed later. */
 export function isTransient(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
-}
-
-/** The platform reports an expired `AbortSignal.timeout` as AbortError, other runtimes as TimeoutError. */
-export function isAbort(error: unknown): boolean {
-  return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }

@@ -1,6 +1,6 @@
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 
-/** Reads what a provider says when it rejects a request: what that is about, and how long to wait. */
+/** Reads what a provider says when it rejects a request: what that is about, what to leave out, and how long to wait. */
 
 /**
  * What a refusal is about, beyond its status: the operator's account, the address that asks, or only the question, which a
@@ -32,6 +32,40 @@ export function parseRefusal(status: number, text: string): Refusal {
   if (status !== 400 && status !== 403 && status !== 422) return null;
   if (ADDRESS.test(words)) return "address";
   return LENGTH.test(words) ? "length" : FILTER.test(words) ? "filter" : null;
+}
+
+/** The number of tokens that a refusal calls the most. */
+const MOST = new RegExp(
+  "(?:max_(?:completion_|output_|new_)?tokens|maximum|output tokens)[^]{0,200}?" +
+    "(?:at most|less than or equal to|<=|\\d >|no more than|maximum (?:value|allowed)(?: is| of)?:?|up to|cannot exceed|limit of|" +
+    "supports? only|range[^\\d[(]{0,40}[[(]\\d+, ?)\\s{0,5}`?(\\d[\\d,]*)|range of max_tokens[^\\d[(]{0,40}[[(]\\d+, ?(\\d+)",
+  "i",
+);
+/** The longest context, and what of it the prompt takes. */
+const CONTEXT =
+  /(?:maximum context length (?:is|of) (\d{1,9}) tokens|max_new_tokens`? must be <= (\d{1,9}))[^]{0,200}?(\d{1,9})(?: tokens)? (?:in|from|of|`inputs`)(?: (?:the |your )?(?:messages|prompt|input|text)| tokens)/i;
+const SYSTEM =
+  /developer instruction|system (?:role|message|instruction|prompt).{0,60}(?:not|un)|role.{0,20}system.{0,40}not|['"`]system['"`] is not one of/i;
+const SCHEMA =
+  /response[_ ]?format|json[_ ]?(?:schema|object)|schema|grammar|structured[_ ]?output|json mode|additionalProperties|\bstrict\b/i;
+const UNKNOWN = /unsupported|not supported|instead|unknown|unrecognized/i;
+
+/**
+ * The part that a refusal blames and the request can do without: `schema`, `max_tokens`, `system`, `stream`, or
+ * `limit 1000`, the longest answer that the gateway allows; `null` if it blames none of these.
+ */
+export function findBlamedField(words: string): string | null {
+  const isOther = words.includes("max_completion_tokens") || /argument supplied: max_tokens/.test(words);
+  if (isOther && UNKNOWN.test(words)) return "max_tokens";
+  const [, whole, most, given] = CONTEXT.exec(words) ?? [];
+  const room = Number(whole ?? most) - Number(given);
+  if (room > 0) return `limit ${room}`;
+  const [, listed, range] = MOST.exec(words) ?? [];
+  const limit = Number((listed ?? range ?? "0").replaceAll(",", ""));
+  if (limit > 0) return `limit ${limit}`;
+  if (/stream.{0,40}(?:must|required|only)|only.{0,20}stream|stream ?= ?true/i.test(words)) return "stream";
+  if (SYSTEM.test(words)) return "system";
+  return SCHEMA.test(words) ? "schema" : null;
 }
 
 /** Headers that name a pause, the most exact first. A reset counts where nothing else is said. */

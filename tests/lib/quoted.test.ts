@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isForAssistants } from "../../convex/providers/data/quoted";
+import { isForAssistants } from "../../convex/providers/data/headlines";
 import { tools } from "../../convex/tools/list";
 import { phrases } from "../support/phrases";
 

@@ -6,9 +6,8 @@ import { asMeant } from "../../convex/lib/text/markup";
 import { readRawInput } from "../../convex/platform/http/request";
 import { parseArticles } from "../../convex/providers/data/headlines";
 import { cleanText } from "../../convex/providers/models/cleaning";
-import { findBlamedField } from "../../convex/providers/models/requestParts";
 import { parseResponseBody } from "../../convex/providers/models/wire";
-import { parsePause, parseRefusal } from "../../convex/providers/rejections";
+import { findBlamedField, parsePause, parseRefusal } from "../../convex/providers/rejections";
 
 /**
  * Forms of every maker beyond those of public reports: chat templates as they are published with the models, answers as

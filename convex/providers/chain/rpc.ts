@@ -27,7 +27,7 @@ import { AppError } from "../../lib/errors";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../platform/outside/deadlines";
 import { noteCall } from "../../platform/outside/calls";
-import { getRefusing, isAbort, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
+import { getRefusing, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
 import { NotKnownYet } from "./notKnownYet";
 
 /**
@@ -160,6 +160,11 @@ export async function withChainErrors<Value>(
 
 export function toChainError(error: unknown): AppError {
   return error instanceof AppError ? error : new NotKnownYet("upstream", classifyTrouble(error).message);
+}
+
+/** The platform reports an expired `AbortSignal.timeout` as AbortError, other runtimes as TimeoutError. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }
 
 function classifyTrouble(error: unknown): AppError {

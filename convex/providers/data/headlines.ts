@@ -1,10 +1,9 @@
-import { parseXml, XmlElement } from "@rgrove/parse-xml";
+import { Parser } from "htmlparser2";
 import * as z from "zod";
 import { shortLine } from "../../figures/answers";
 import { AppError, getErrorMessage } from "../../lib/errors";
 import { once } from "../../lib/lazy";
 import { NEWS_FEEDS, SOURCE_ADDRESSES, type Feed } from "../../figures/publicSources";
-import { isForAssistants } from "./quoted";
 import { withoutControls, withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";
 import { rowsShape } from "../call";
@@ -47,29 +46,24 @@ export async function askHeadlines(turns: RateLimitTurns, timeoutMs: number): Pr
 const toBare = (title: string) => title.toLowerCase();
 
 const articlesShape = once(() =>
-  z
-    .instanceof(XmlElement)
-    .transform((root): unknown[] => listEntries(root).map(readArticle))
-    .pipe(
-      rowsShape(
-        z.object({
-          title: shortLine(200),
-          url: z.url({ protocol: /^https?$/ }).max(500),
-          publishedAt: z
-            .string()
-            .transform((date) => Date.parse(date))
-            .pipe(z.number()),
-        }),
-      ),
-    ),
+  rowsShape(
+    z.object({
+      title: shortLine(200),
+      url: z.url({ protocol: /^https?$/ }).max(500),
+      publishedAt: z
+        .string()
+        .transform((date) => Date.parse(date))
+        .pipe(z.number()),
+    }),
+  ),
 );
 
-/** The usable entries of a feed's text. @throws Error for a text that is no feed */
-export const parseArticles = (text: string) => articlesShape().parse(parseRoot(text));
+/** The usable articles of a feed's text. @throws ZodError if most are malformed */
+export const parseArticles = (text: string) => articlesShape().parse(readArticles(text));
 
 /** The current entries of a site's feed. @throws AppError `upstream` */
 export async function askFeed(turns: RateLimitTurns, source: Feed, timeoutMs: number): Promise<Headline[]> {
-  const request = { path: PATHS[source], read: parseRoot, shape: articlesShape() };
+  const request = { path: PATHS[source], read: readArticles, shape: articlesShape() };
   const articles = await askPublic(turns, source, request, timeoutMs);
   const domain = new URL(SOURCE_ADDRESSES[source]).hostname.replace(/^www\./, "");
   return articles
@@ -79,97 +73,98 @@ export async function askFeed(turns: RateLimitTurns, source: Feed, timeoutMs: nu
 
 /** What feeds contain although XML forbids it. */
 const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
-const BARE = /&(?!(?:#\d{1,7}|#x[\da-f]{1,6}|\w{1,32});)/gi;
+const ENTRY = /^(?:item|entry)$/;
+/** No feed nests deeper, and the parser's time grows with the square of the depth. */
+const MAX_DEPTH = 100;
 
-/** A feed that is not well-formed is read entry by entry. Entities that only HTML knows stay as they are. @throws XmlError */
-function parseRoot(text: string): XmlElement | null {
-  const safe = unwrapSections(text.trimStart().replace(FORBIDDEN, ""));
-  try {
-    return parseRootElement(safe);
-  } catch {
-    return parseRootElement(`<feed>${cutEntries(safe).join("")}</feed>`);
-  }
+type Entry = {
+  about: string | undefined;
+  parts: { name: string; attributes: Record<string, string>; text: string }[];
+};
+
+/** The entries of a feed in any format, well-formed or not. Names are in small letters, without a prefix. */
+function listEntries(text: string): Entry[] {
+  const entries: Entry[] = [];
+  let depth = 0;
+  let entryDepth = Infinity;
+  const reader = {
+    onopentag(tag: string, attributes: Record<string, string>) {
+      depth += 1;
+      if (depth > MAX_DEPTH) throw new Error("This is no feed");
+      const name = tag.replace(/^(?:rss|atom|rdf):/, "");
+      if (ENTRY.test(name)) {
+        entries.push({ about: attributes["rdf:about"], parts: [] });
+        entryDepth = depth;
+      } else if (depth === entryDepth + 1) entries.at(-1)?.parts.push({ name, attributes, text: "" });
+    },
+    ontext(words: string) {
+      const part = entries.at(-1)?.parts.at(-1);
+      if (part !== undefined && depth > entryDepth) part.text += words;
+    },
+    onclosetag() {
+      depth -= 1;
+      if (depth < entryDepth) entryDepth = Infinity;
+    },
+  };
+  const options = { xmlMode: true, lowerCaseTags: true, lowerCaseAttributeNames: true };
+  new Parser(reader, options).end(text.replace(FORBIDDEN, ""));
+  return entries;
 }
 
-const parseRootElement = (text: string) => parseXml(text, { ignoreUndefinedEntities: true }).root;
-
-/** CDATA sections as escaped text, so that markup in them is not the feed's. */
-function unwrapSections(text: string): string {
-  const [head = "", ...sections] = text.split("<![CDATA[");
-  const escaped = sections.map((section) => {
-    const end = section.indexOf("]]>");
-    if (end === -1) return section;
-    const within = section.slice(0, end).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-    return within + section.slice(end + 3).replace(BARE, "&amp;");
-  });
-  return head.replace(BARE, "&amp;") + escaped.join("");
-}
-
-const MOST_ENTRIES = 300;
-/** The parts of an entry that are used; its description may hold HTML that is none. */
-const PARTS = ["title", "link", "pubDate", "published", "dc:date", "updated"];
-
-/** The entries of a feed, each with those of its parts that are well-formed. */
-function cutEntries(feed: string): string[] {
-  const [, ...entries] = feed.split(/<(?:item|entry)(?=[\s>])/, MOST_ENTRIES);
-  return entries.map((entry) => {
-    const within = entry.split(/<\/(?:item|entry)>/, 1)[0] ?? "";
-    const parts = PARTS.map((name) => findElementText(within, name)).filter((part) => {
-      try {
-        return parseRootElement(part) !== null;
-      } catch {
-        return false;
-      }
-    });
-    return `<item>${parts.join("")}</item>`;
-  });
-}
-
-/** The first element of this name; "" for none. */
-function findElementText(within: string, name: string): string {
-  const start = within.indexOf(`<${name}`);
-  const close = within.indexOf(">", start);
-  if (start === -1 || close === -1 || !/[\s/>]/.test(within.charAt(start + name.length + 1))) return "";
-  if (within[close - 1] === "/") return within.slice(start, close + 1);
-  const end = within.indexOf(`</${name}>`, start);
-  return end === -1 ? "" : within.slice(start, end + name.length + 3);
-}
-
-/** How deep a feed's entries may stand. */
-const MAX_DEPTH = 4;
-
-/** The entries of a feed in any format. */
-function listEntries(within: XmlElement, depth = 0): XmlElement[] {
-  return listChildren(within).flatMap((child) =>
-    /^(?:item|entry)$/.test(getName(child))
-      ? [child]
-      : depth < MAX_DEPTH
-        ? listEntries(child, depth + 1)
-        : [],
-  );
-}
-
-/** The name of an element without its prefix, in small letters: `atom:entry`, `rss:item`, `ITEM`. */
-const getName = ({ name }: XmlElement): string => name.toLowerCase().replace(/^(?:rss|atom|rdf):/, "");
-
-function listChildren(within: XmlElement): XmlElement[] {
-  return within.children.filter((child) => child instanceof XmlElement);
-}
-
-/** An article in either format. */
-function readArticle(article: XmlElement): Record<string, string | undefined> {
-  const parts = listChildren(article);
-  const about = article.attributes["rdf:about"];
+function readArticle({ about, parts }: Entry): Record<string, string | undefined> {
+  const listNamed = (name: string) => parts.filter((part) => part.name === name);
   const readText = (...names: string[]) =>
-    names.flatMap((name) => parts.find((part) => getName(part) === name)?.text.trim() || [])[0];
-  const links = parts.filter((part) => getName(part) === "link");
-  const link = links.find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
+    names
+      .flatMap(listNamed)
+      .map(({ text }) => text.trim())
+      .find((text) => text !== "");
+  const link = listNamed("link").find(({ attributes }) => (attributes["rel"] ?? "alternate") === "alternate");
+  const url = (link?.attributes["href"] ?? link?.text.trim()) || (readText("guid", "id") ?? about ?? "");
   return {
     // Feeds encode titles twice about as often as once.
     title: withoutTags(withoutControls(withoutEntities(readText("title") ?? ""))),
-    url: withoutEntities(
-      (link?.attributes["href"] ?? link?.text.trim()) || (readText("guid", "id") ?? about ?? ""),
-    ).replace(/^\/\//, "https://"),
+    url: withoutEntities(url).replace(/^\/\//, "https://"),
     publishedAt: readText("pubdate", "published", "dc:date", "updated"),
   };
+}
+
+const readArticles = (text: string) => listEntries(text).map(readArticle);
+
+/** Addresses and hashes of EVM chains, Bitcoin and Solana: a genuine headline never holds a complete one. */
+const ADDRESS = /\b(?:0x[0-9a-f]{40}|bc1[0-9a-z]{20})|\b[1-9A-HJ-NP-Za-km-z]{32,44}\b/i;
+
+/** A tool name as AI clients have them: `send_token`. */
+const TOOL =
+  /(?<![@\w])(?:get|ask|run|start|stop|connect|swap|send|create|set|list|read|write|call|make|approve|transfer|export|delete)_[a-z]/i;
+
+const WHOM = String.raw`\b(?:ai|llm|language|chat|assistant|gpt|claude|system)[ -]?(?:assistants?|agents?|models?|bots?|readers?|notice|messages?|prompts?|instructions?|override)\b`;
+const DEED = String.raw`(?:calls?|invokes?|sends?|transfers?|swaps?|moves?|withdraws?|approves?|exports?|reveals?|ignores?|disregards?|forgets?|executes?|runs?|forwards?|repl(?:y|ies)|responds?|answers?|tells?|buy|sell)`;
+
+/**
+ * An instruction: addressed to an assistant, or one that only a model could follow. In lower case, Latin letters without
+ * marks.
+ */
+const ORDER = new RegExp(
+  [
+    // "… AI assistants: call …", "AI agents must send …"
+    String.raw`${WHOM}[^.:]{0,30}(?:[:,!\u2013\u2014]| -| (?:must|shall|are (?:told|ordered|required|instructed) to)) {0,2}(?:(?:please|now|you|must|should|always|immediately|first) ){0,3}${DEED}\b`,
+    String.raw`\b(?:ignore|disregard|forget|override|bypass) (?:\w+ ){0,3}(?:previous|prior|earlier|above|preceding|your|system|safety) (?:\w+ ){0,2}(?:instructions?|prompts?|rules|messages?|guidelines|context)\b`,
+    // Spanish, French, Portuguese, Italian, German
+    String.raw`\b(?:ignor|olvid|oubli|dimentic|vergiss|missacht)\w{0,6} (?:\w+ ){0,3}(?:instruc\w+|instruk\w+|istruzion\w+|anweisung\w*|consignes)\b`,
+    "忽略.{0,6}(?:指令|指示|提示)|指示を無視|(?:игнорируй|забудь)\\S* .{0,20}инструкц",
+    String.raw`\b(?:new|updated|hidden|developer) (?:system )?(?:instructions?|prompt) ?:|\bsystem (?:prompt|override|notice)\b|\bjailbreak mode\b`,
+    String.raw`\byou are now (?:an? |the |in )|\bas an ai\b.{0,40}\byou (?:must|should|will)\b`,
+    String.raw`<\/?(?:system|assistant|instructions?|tool)\b|\[\/?inst\]|<\|`,
+    String.raw`^ ?(?:system|assistant|developer) ?:`,
+  ].join("|"),
+);
+
+/**
+ * Whether a headline holds an address, a tool's name, or an order to an assistant: it would reach AI clients whose tools
+ * move money (prompt injection), and is dropped.
+ */
+export function isForAssistants(text: string): boolean {
+  const plain = text.normalize("NFKC").replace(/\p{Cf}/gu, "");
+  if (ADDRESS.test(plain) || TOOL.test(plain)) return true;
+  return ORDER.test(plain.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "").replace(/\s+/g, " "));
 }

@@ -1,23 +1,24 @@
-import OpenAI, { APIConnectionError, APIUserAbortError } from "openai";
-import { getRequired, getSetting } from "../../lib/env";
+import { getOptional, getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { DAY, SECOND } from "../../lib/time";
+import { parseTolerantly } from "../../lib/text/json";
+import { SECOND } from "../../lib/time";
 import type { BillingSubject } from "../../platform/limits/callers";
 import type { Refusing } from "../../platform/outside/calls";
 import {
+  buildJsonPost,
+  exchange,
   getRefusing,
-  isAbort,
   isOutage,
+  isSuccess,
   isTransient,
   noAnswerError,
-  readText,
   toStatusError,
   unusableAnswerError,
 } from "../call";
 import { parsePause, parseRefusal, type Refusal } from "../rejections";
-import { chooseModel } from "./choice";
+import { cleanText } from "./cleaning";
+import { createFieldReader } from "./fields";
 import { getTokensCost, computeMostCost } from "./prices";
-import { extractRejectedAnswer } from "./requestParts";
 import { parseResponseBody, type ModelOutcome } from "./wire";
 
 /**
@@ -30,8 +31,8 @@ export type PromptMessage = { role: "system" | "user" | "assistant"; content: st
 
 export type Prompt = {
   messages: PromptMessage[];
-  /** A schema beside the prompt. */
-  format?: OpenAI.ResponseFormatJSONSchema;
+  /** A schema beside the prompt; its name chooses the model. */
+  format?: { name: string; schema: Record<string, unknown> };
   /** The longest answer, in tokens; one that needs more gets twice the room, once, and one that is only thought far more. */
   maxTokens: number;
   /** Whether an answer that was cut off is whole: a model may go on after it. */
@@ -125,7 +126,7 @@ export const THINKS = "thinks";
 /**
  * Sends a prompt once.
  * @param left The parts that the gateway does not support, such as `schema` or `limit 1000`, and `THINKS`.
- * @throws anything; `toGatewayFailure` says what it means.
+ * @throws GatewayFailure; AppError `not_configured`
  */
 export async function sendPrompt(
   prompt: Prompt,
@@ -135,18 +136,27 @@ export async function sendPrompt(
   const { messages, format, maxTokens } = prompt;
   const requestedModel = findModel(prompt);
   const limits = [...left].flatMap((part) => (part.startsWith("limit ") ? [Number(part.slice(6))] : []));
-  const limit = Math.min(maxTokens + (left.has(THINKS) ? THINKING_TOKENS : 0), ...limits);
+  // One token of thought shows as much as one of an answer.
+  const thinks = left.has(THINKS) && maxTokens > 1;
+  const limit = Math.min(maxTokens + (thinks ? THINKING_TOKENS : 0), ...limits);
   const body = {
     model: requestedModel,
     messages: left.has("system") ? withoutSystem(messages) : messages,
     // The older name: every gateway knows it, and few know the newer one.
     [left.has("max_tokens") ? "max_completion_tokens" : "max_tokens"]: limit,
     stream: left.has("stream"),
-    ...(format === undefined || left.has("schema") ? {} : { response_format: format }),
+    ...(format === undefined || left.has("schema")
+      ? {}
+      : { response_format: { type: "json_schema", json_schema: { ...format, strict: true } } }),
   };
-  const response = await createClient().chat.completions.create(body, { signal }).asResponse();
+  const headers = { Authorization: `Bearer ${getRequired("LLM_GATEWAY_API_KEY")}` };
+  const result = await exchange(getAddress(), { ...buildJsonPost(body, headers), signal });
+  if (result.kind !== "answer") {
+    const error = noAnswerError(GATEWAY, result.kind);
+    throw new GatewayFailure(error, result.kind === "timeout" ? null : 0, true);
+  }
   const { text, also, isRefused, model, usage, isCut } = requireCompletion(
-    parseResponseBody(await readText(response), format !== undefined),
+    parseResponseBody(readCompletionBody(result), format !== undefined),
   );
   const chars = countChars(prompt);
   return {
@@ -162,9 +172,23 @@ export async function sendPrompt(
   };
 }
 
+/**
+ * Small questions, by the names of their answers' shapes: code checks their figures, or nobody reads their words as they
+ * are. Reports, signals and chat are for the usual model.
+ */
+const SMALL: ReadonlySet<string> = new Set([
+  "market_snapshot",
+  "token_answer",
+  "onchain_signals",
+  "signal_review",
+  "restatement",
+  "doctor_small",
+]);
+
 /** The model that a prompt is for. */
-export function findModel({ format }: Pick<Prompt, "messages" | "format">): string {
-  return chooseModel(format?.json_schema.name);
+export function findModel({ format }: Pick<Prompt, "format">): string {
+  const isSmall = format !== undefined && SMALL.has(format.name);
+  return (isSmall ? getOptional("LLM_MODEL_SMALL") : undefined) ?? getSetting("LLM_MODEL");
 }
 
 export function countChars({ messages }: Prompt): number {
@@ -198,46 +222,35 @@ function requireCompletion(outcome: ModelOutcome): Extract<ModelOutcome, { kind:
   }
 }
 
-/** The client without its own deadlines, retries and reading: ours are `signal`, `attempts` and `wire`. */
-function createClient(): OpenAI {
-  return new OpenAI({
-    apiKey: getRequired("LLM_GATEWAY_API_KEY"),
-    baseURL: getBaseAddress(getSetting("LLM_ENDPOINT")),
-    organization: null,
-    project: null,
-    maxRetries: 0,
-    timeout: DAY,
-    fetch: async (url, init) => {
-      // The key is sent to this address and to no other.
-      const response = await fetch(url, { ...init, redirect: "error" });
-      if (response.ok) return response;
-      const text = await readText(response);
-      const written = extractRejectedAnswer(text);
-      if (written === null) throw toRefusal(response.status, text, parsePause(response.headers, text));
-      return Response.json({ choices: [{ message: { content: written } }] });
-    },
-    dangerouslyAllowBrowser: true,
-  });
+/** The body of a completion. @throws GatewayFailure for a refusal */
+function readCompletionBody(answer: { status: number; headers: Headers; text: string }): string {
+  const { status, headers, text } = answer;
+  if (isSuccess(answer)) return text;
+  const written = extractRejectedAnswer(text);
+  if (written === null) throw toRefusal(status, text, parsePause(headers, text));
+  return JSON.stringify({ choices: [{ message: { content: written } }] });
+}
+
+/** What a model wrote for a schema that its gateway refused to pass on; `null` if this is no such refusal. */
+export function extractRejectedAnswer(words: string): string | null {
+  if (!/json_validate_failed|failed_generation|failed to (?:generate|validate) json/i.test(words))
+    return null;
+  try {
+    const body = createFieldReader(parseTolerantly(words));
+    const written = createFieldReader(body("error"))("failed_generation") ?? body("failed_generation");
+    return typeof written === "string" ? cleanText(written) : "";
+  } catch {
+    return "";
+  }
 }
 
 /**
- * The base address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
- * `…/v1beta/openai`), or the whole chat-completions address.
+ * The chat-completions address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
+ * `…/v1beta/openai`), or the whole address.
  */
-function getBaseAddress(endpoint: string): string {
-  if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
-  return /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint) ? endpoint : `${endpoint}/v1`;
-}
-
-export function toGatewayFailure(error: unknown, signal: AbortSignal): GatewayFailure {
-  // The client wraps what its `fetch` throws.
-  const own = error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : error;
-  if (own instanceof GatewayFailure) return own;
-  if (own instanceof AppError) return new GatewayFailure(own, null, false);
-  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error))
-    return new GatewayFailure(noAnswerError(GATEWAY, "timeout"), null, true);
-  if (error instanceof APIConnectionError)
-    return new GatewayFailure(noAnswerError(GATEWAY, "unreachable"), 0, true);
-  // The rest are failures of reading the body, which broke off.
-  return new GatewayFailure(unusableAnswerError(GATEWAY), 0, true);
+function getAddress(): string {
+  const endpoint = getSetting("LLM_ENDPOINT");
+  if (endpoint.endsWith("/chat/completions")) return endpoint;
+  const isVersioned = /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint);
+  return `${isVersioned ? endpoint : `${endpoint}/v1`}/chat/completions`;
 }

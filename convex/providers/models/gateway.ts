@@ -9,6 +9,7 @@ import { noteCost } from "../../platform/limits/budget";
 import { noteCall, runAfterwards } from "../../platform/outside/calls";
 import { deadlines } from "../../platform/outside/deadlines";
 import { unusableAnswerError } from "../call";
+import { findBlamedField } from "../rejections";
 import {
   countChars,
   declinedError,
@@ -17,7 +18,6 @@ import {
   GatewayFailure,
   sendPrompt,
   THINKS,
-  toGatewayFailure,
   toRefusal,
   type Completion,
   type GatewayAnswer,
@@ -25,7 +25,6 @@ import {
   type PromptMessage,
 } from "./client";
 import { computeMostCost } from "./prices";
-import { findBlamedField } from "./requestParts";
 
 /**
  * Answers of the LLM gateway: repeats what failed for a moment, leaves out what the gateway does not support, makes room
@@ -142,14 +141,15 @@ async function request(
       if ([...left].join("\n") !== before) await keep(left);
       return answer;
     } catch (error) {
-      const failure = toGatewayFailure(error, signal);
+      // Without a key no call was made.
+      if (!(error instanceof GatewayFailure)) throw error;
+      const failure = error;
       const part = findRefusedPart(failure, prompt.format !== undefined && !left.has("schema"), left);
       if (part !== null && left.size < sizeBefore + MAX_REFUSALS) {
         left.add(part);
         continue;
       }
-      // Without a key no call was made.
-      if (failure.data.code === "upstream") noteCall("llm", !failure.isQuestions, failure.refuses);
+      noteCall("llm", !failure.isQuestions, failure.refuses);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
       if (failure.isBilled) noteCost(billTo, "llm", computeMostCost(model, countChars(prompt), maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
@@ -194,20 +194,12 @@ export async function findOutage(ctx: ActionCtx): Promise<string | null> {
 async function probe(ctx: ActionCtx): Promise<string> {
   const messages: PromptMessage[] = [{ role: "user", content: "Say yes." }];
   const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, billTo: "paid" } as const;
-  const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const left = await readMemory(ctx, getMemoryKey(findModel(prompt)));
-  if (left.has(EMPTY)) return toRefusal(402).data.message;
-  // One token of thought shows as much as one of an answer.
-  left.delete(THINKS);
   try {
-    const { micros } = await sendPrompt(prompt, left, signal);
-    noteCall("llm", false);
-    noteCost(prompt.billTo, "llm", micros);
+    await request(ctx, prompt, AbortSignal.timeout(prompt.timeoutMs));
     return "";
   } catch (error) {
-    const { refusal, refuses, data } = toGatewayFailure(error, signal);
-    if (refusal?.status === 400 || refusal?.status === 422) return "";
-    noteCall("llm", true, refuses);
-    return data.message;
+    if (!(error instanceof GatewayFailure)) throw error;
+    const { status } = error.refusal ?? {};
+    return status === 400 || status === 422 || error.isQuestions ? "" : error.data.message;
   }
 }

@@ -8,7 +8,7 @@ import { askModel, UnusableAnswer } from "./gateway";
 
 /** A question: a prompt, and the shape of its answer. */
 export type StructuredQuestion<Shape extends z.ZodType> = {
-  /** The name of the schema on the wire: letters, digits, `_` and `-`, at most 64. Chooses the model (`choice`). */
+  /** The name of the schema on the wire: letters, digits, `_` and `-`, at most 64. Chooses the model (`client`). */
   name: string;
   /** The system message, without the form of the answer, which is appended. */
   system: string;
@@ -44,13 +44,12 @@ export async function completeStructured<Shape extends z.ZodType>(
 ): Promise<Structured<z.output<Shape>>> {
   const { name, maxTokens } = question;
   const schema = toWireSchema(question.shape);
-  const format = { type: "json_schema" as const, json_schema: { name, schema, strict: true } };
   const messages: PromptMessage[] = [
     { role: "system", content: `${question.system}\n\n${describeSchema(schema)}` },
     { role: "user", content: question.user },
   ];
   const isWhole = (cut: Completion) => endsWithValue(cut.text) && checkAnswer(question, cut).problem === null;
-  const promptOptions = { ...options, maxTokens, format, isWhole };
+  const promptOptions = { ...options, maxTokens, format: { name, schema }, isWhole };
   const first = await askModel(ctx, { ...promptOptions, messages });
   const checked = checkAnswer(question, first);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
