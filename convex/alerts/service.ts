@@ -12,7 +12,7 @@ import { AppError, getErrorData } from "../lib/errors";
 import type { Caller } from "../platform/limits/callers";
 import { deadlines } from "../platform/outside/deadlines";
 import { withUsage, defineProviderAction, takeUsage } from "../platform/outside/calls";
-import { limitSourceRate } from "../providers/data/turns";
+import { limitSourceRate } from "../providers/data/publicData";
 import { formatDollars } from "../lib/text/numbers";
 import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
 import { askCandles, askTrade } from "../providers/data/coinbase";

@@ -8,7 +8,7 @@ import { log, orNullIfDown } from "../lib/log";
 import { indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
-import { limitSourceRate } from "../providers/data/turns";
+import { limitSourceRate } from "../providers/data/publicData";
 import { awaitRefreshes, defineRefresh } from "../platform/refreshes";
 import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";

@@ -9,7 +9,7 @@ import { USDC } from "../lib/money/base";
 import { MAJORS } from "../lib/money/coins";
 import { indexNames } from "../figures/mentions";
 import { listKeys } from "../lib/objects";
-import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/turns";
+import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/publicData";
 import { deadlines } from "../platform/outside/deadlines";
 import { SOURCE_NAMES } from "../figures/publicSources";
 import { awaitRefreshes } from "../platform/refreshes";
@@ -262,7 +262,7 @@ async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Pr
 }
 
 async function collectBase(): Promise<Fact[]> {
-  const { readChainState } = await import("../providers/chain/blocks");
+  const { readChainState } = await import("../providers/chain/accounts");
   const { supply, transactions, baseFee, ...at } = await readChainState(USDC, deadlines.publicData);
   const usdcSupply = Number(formatUnits(supply, 6));
   const figures = { blockTransactions: transactions, baseFee, usdcSupply };

@@ -207,7 +207,7 @@ export async function claimOldLists(ctx: MutationCtx): Promise<CollectionRequest
     const key = toRefreshKey(one);
     if (Date.now() - ((await findRefresh(ctx, key))?.doneAt ?? 0) < LISTS_GOOD_MS) continue;
     const sources = ["coingecko" as const];
-    const [waitMs] = await ctx.runMutation(internal.providers.data.turns.takeTurns, { sources });
+    const [waitMs] = await ctx.runMutation(internal.platform.limits.charges.takeTurns, { sources });
     if (waitMs === 0 && (await claimRefresh(ctx, key, LEASE_MS))) claimed.push(one);
   }
   return claimed;

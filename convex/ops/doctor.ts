@@ -17,9 +17,8 @@ import {
 import { getErrorMessage } from "../lib/errors";
 import { parseTolerantly } from "../lib/text/json";
 import { CHAIN_ID, USDC } from "../lib/money/base";
-import { withUsage } from "../platform/outside/calls";
-import { findHeadProblem } from "../platform/outside/head";
-import { limitSourceRate } from "../providers/data/turns";
+import { findHeadProblem, withUsage } from "../platform/outside/calls";
+import { limitSourceRate } from "../providers/data/publicData";
 import { PUBLIC_SOURCES, SOURCE_NAMES, type Feed, type PublicSource } from "../figures/publicSources";
 import { findUnopened } from "./rotation";
 import { MINUTE, SECOND } from "../lib/time";

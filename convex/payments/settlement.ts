@@ -6,7 +6,7 @@ import { deadlines } from "../platform/outside/deadlines";
 import { MINUTE, sleep } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { listIncoming } from "../providers/chain/blocks";
-import { NotKnownYet } from "../providers/chain/notKnownYet";
+import { NotKnownYet } from "../providers/chain/rpc";
 import { settleByFacilitator } from "../providers/facilitator";
 import { findOutage } from "../providers/models/gateway";
 import { readTransaction } from "../providers/chain/transactions";

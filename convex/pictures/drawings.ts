@@ -4,7 +4,7 @@ import { inflateSync } from "fflate";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
-import { once } from "../lib/lazy";
+import { once } from "../lib/objects";
 import { DAY, HOUR } from "../lib/time";
 import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";

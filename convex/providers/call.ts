@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
-import { decodeText } from "../lib/text/charsets";
+import { decodeText } from "../lib/text/markup";
 import { parseTolerantly } from "../lib/text/json";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";

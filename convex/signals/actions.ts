@@ -8,7 +8,7 @@ import { AppError } from "../lib/errors";
 import { orNullIfDown } from "../lib/log";
 import { deadlines } from "../platform/outside/deadlines";
 import { defineProviderAction } from "../platform/outside/calls";
-import { limitSourceRate } from "../providers/data/turns";
+import { limitSourceRate } from "../providers/data/publicData";
 import { defineRefresh } from "../platform/refreshes";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { defineWorker } from "../platform/worker";

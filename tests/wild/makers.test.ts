@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { parseAmountText, parseAnswer } from "../../convex/figures/answers";
-import { decodeText } from "../../convex/lib/text/charsets";
-import { asMeant } from "../../convex/lib/text/markup";
+import { asMeant, decodeText } from "../../convex/lib/text/markup";
 import { readRawInput } from "../../convex/platform/http/request";
 import { parseArticles } from "../../convex/providers/data/headlines";
 import { cleanText } from "../../convex/providers/models/cleaning";

@@ -1,7 +1,8 @@
 import { DAY, HOUR, MINUTE, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
 import { components, internal } from "../../_generated/api";
-import type { ActionCtx, MutationCtx } from "../../_generated/server";
+import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { PUBLIC_SOURCES, SOURCE_LIMITS } from "../../figures/publicSources";
 import { defineMutation } from "../changes";
 import { getErrorData, formatDuration, getErrorMessage, limitExceeded } from "../../lib/errors";
 import { literals } from "../../lib/literals";
@@ -185,3 +186,19 @@ export async function hasLeft(
 ): Promise<boolean> {
   return (await rateLimiter.limit(ctx, name, { key: sha256Hex(subject), config: OTHERS[name] })).ok;
 }
+
+/** Takes turns of public sources, at the pace of each. @returns How long each has to wait, in ms; `null` where the pace is used up. */
+export const takeTurns = internalMutation({
+  args: { sources: v.array(literals(...PUBLIC_SOURCES)) },
+  returns: v.array(v.union(v.number(), v.null())),
+  handler: async (ctx, { sources }) => {
+    const waits: (number | null)[] = [];
+    for (const source of sources) {
+      const config = SOURCE_LIMITS[source];
+      const reserve = config.maxReserved > 0;
+      const { ok, retryAfter = 0 } = await rateLimiter.limit(ctx, source, { config, reserve });
+      waits.push(ok ? Math.ceil(retryAfter) : null);
+    }
+    return waits;
+  },
+});

@@ -7,7 +7,7 @@ import { defineMutation } from "../changes";
 import { getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { vBilled, vProvider, vRefusing } from "../tables";
-import { MINUTE } from "../../lib/time";
+import { MINUTE, SECOND } from "../../lib/time";
 
 /**
  * Provider usage of an action: the outcome of its calls, for the operator, and their cost, for the day's budget. `providers/`
@@ -67,6 +67,20 @@ export function noteCall(provider: Provider, failed: boolean, refuses?: Refusing
 export function noteHead(staleHead: number | null): void {
   const outcome = usageByProvider.get("chain");
   if (outcome !== undefined) usageByProvider.set("chain", { ...outcome, staleHead });
+}
+
+/** Clocks differ a little. */
+const MOST_AHEAD_MS = MINUTE;
+/** Blocks come every two seconds; on a local chain whose clock is hastened, every five minutes of it. */
+const MOST_BEHIND_MS = 10 * MINUTE;
+
+/** The problem with a newest block of this time (epoch ms both), by the service's clock; `null` for a current one. */
+export function findHeadProblem(time: number, now: number): string | null {
+  const behind = now - time;
+  if (behind < -MOST_AHEAD_MS)
+    return `its newest block is ${Math.round(-behind / SECOND)} s ahead of the clock`;
+  if (behind > MOST_BEHIND_MS) return `its newest block is ${Math.round(behind / MINUTE)} minutes old`;
+  return null;
 }
 
 /** Marks a provider whose stored state says that it works, so that an action of every minute writes nothing. */

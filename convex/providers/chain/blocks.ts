@@ -1,11 +1,9 @@
-import { erc20Abi, HttpRequestError, numberToHex, type Address, type Hex } from "viem";
-import { getBlock, readContract } from "viem/actions";
+import { HttpRequestError, numberToHex, type Address, type Hex } from "viem";
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
-import { noteHead } from "../../platform/outside/calls";
-import { findHeadProblem } from "../../platform/outside/head";
+import { findHeadProblem, noteHead } from "../../platform/outside/calls";
 import { unusableAnswerError } from "../call";
 import { findPayments, type Payment, type RequestedCoins } from "./ether";
 import {
@@ -60,7 +58,7 @@ export const logShape = z.object({
 export type Log = z.output<typeof logShape>;
 
 /** `Transfer(address,address,uint256)` of tokens. */
-export const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /** Parses the transfer in a log; an empty list for a token without amounts (ERC-721), whose third topic is an id. */
 export function parseTransfer({
@@ -89,18 +87,25 @@ function toTopic(address: string): Hex {
 
 type Range = { first: number; last: number };
 
+/** What is searched for, in one way or several: transfers from these topics, or to these. */
+type Side = { from?: Hex[]; to?: Hex[] };
+
 /** The token transfers in a range of blocks, in order. To be called inside `readInRanges`. */
 async function readTransferLogs(
   client: ChainClient,
   { first, last }: Range,
   tokens: readonly string[],
-  { from = null, to = null }: { from?: Hex[] | null; to?: Hex[] | null },
+  sides: readonly Side[],
 ): Promise<TransferLog[]> {
-  const topics: (Hex | Hex[] | null)[] = [TRANSFER, from, to];
+  const address = tokens.map(asHexText);
   const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) };
-  const filter = { address: tokens.map(asHexText), topics, ...range };
-  const answer = await client.request({ method: "eth_getLogs", params: [filter] });
-  return readTransfers(z.array(logShape).parse(answer), { first, last }).filter(({ token }) =>
+  const answers = await Promise.all(
+    sides.map(({ from = null, to = null }) => {
+      const topics: (Hex | Hex[] | null)[] = [TRANSFER, from, to];
+      return client.request({ method: "eth_getLogs", params: [{ address, topics, ...range }] });
+    }),
+  );
+  return readTransfers(z.array(logShape).parse(answers.flat()), { first, last }).filter(({ token }) =>
     tokens.some((one) => one.toLowerCase() === token),
   );
 }
@@ -150,27 +155,6 @@ export async function readSafeHead(): Promise<TimedPlace> {
   const [safe] = await Promise.all([withChainErrors((client) => readBlock(client, "safe")), readFreshHead()]);
   if (safe === null) throw unusableAnswerError(UPSTREAM);
   return safe;
-}
-
-/**
- * The latest block: its page, its time (epoch ms), its base fee in gwei; and a token's supply at it, in its smallest
- * unit.
- * @throws AppError `upstream` if the chain cannot be reached.
- */
-export async function readChainState(token: Address, timeoutMs: number) {
-  return withChainErrors(async (client) => {
-    const [block, supply] = await Promise.all([
-      getBlock(client, { blockTag: "latest" }),
-      readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
-    ]);
-    return {
-      url: `https://basescan.org/block/${block.number}`,
-      observedAt: Number(block.timestamp) * 1_000,
-      transactions: block.transactions.length,
-      baseFee: Number(block.baseFeePerGas ?? 0n) / 1e9,
-      supply,
-    };
-  }, timeoutMs);
 }
 
 const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
@@ -245,7 +229,7 @@ export function listIncoming<One extends { token: string; from: string; to: stri
 export function readTransfersTo(to: Address, first: number, last: number) {
   const client = createChainClient();
   return readInRanges({ first, last, span: SPAN }, async (range) => {
-    const logs = await readTransferLogs(client, range, [USDC], { to: [toTopic(to)] }).catch(
+    const logs = await readTransferLogs(client, range, [USDC], [{ to: [toTopic(to)] }]).catch(
       (error: unknown) => {
         if (range.first < range.last || !isTooMuch(error)) throw error;
         return readLogsOneByOne(client, range.first);
@@ -299,22 +283,9 @@ export function readMovements(
   requested: RequestedCoins,
 ): AsyncGenerator<{ last: number; value: Moved }> {
   const client = createChainClient();
+  const topics = requested.parties.map(toTopic);
   return readInRanges(range, async (piece) => ({
-    logs: await findLogs(client, piece, requested),
+    logs: await readTransferLogs(client, piece, requested.tokens, [{ from: topics }, { to: topics }]),
     payments: await findPayments(client, piece, requested),
   }));
-}
-
-/** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
-async function findLogs(
-  client: ChainClient,
-  range: Range,
-  requested: RequestedCoins,
-): Promise<TransferLog[]> {
-  const topics = requested.parties.map(toTopic);
-  const sides = [{ from: topics }, { to: topics }];
-  const answers = await Promise.all(
-    sides.map((one) => readTransferLogs(client, range, requested.tokens, one)),
-  );
-  return [...new Map(answers.flat().map((one) => [`${one.blockHash} ${one.logIndex}`, one])).values()];
 }

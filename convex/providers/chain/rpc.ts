@@ -28,7 +28,7 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../platform/outside/deadlines";
 import { noteCall } from "../../platform/outside/calls";
 import { getRefusing, isOutage, noAnswerError, toStatusError, unusableAnswerError } from "../call";
-import { NotKnownYet } from "./notKnownYet";
+import { createPauses } from "../../lib/time";
 
 /**
  * The chain's JSON-RPC, through viem. Concurrent requests of a client are batched into one HTTP request, and its
@@ -144,6 +144,37 @@ export function findCause<Cause extends Error>(
 /** Whether an answer exceeded the size limit. */
 export function isTooLarge(error: unknown): boolean {
   return findCause(error, ResponseBodyTooLargeError) !== null;
+}
+
+/**
+ * A failure that a retry may cure: a single read of a node is never final before a deadline, because other nodes behind the
+ * same address may be blocks ahead. A balance or an allowance that looks short, a call that would revert and a node's
+ * failure are not known yet, both before and after money moves. Across `ctx.run*` it is a plain `AppError`.
+ */
+export class NotKnownYet extends AppError {}
+
+/** The pause before the first retry, in ms; each further pause is three times as long, up to a second. */
+const FIRST_PAUSE_MS = 200;
+
+/**
+ * Retries a read until its result is known.
+ * @param read Throws `NotKnownYet` for a failure that the next attempt may cure.
+ * @param isFinal Whether a failure is final after this many attempts.
+ * @throws any other error of `read`, and a final failure
+ */
+export async function untilKnown<Value>(
+  read: () => Promise<Value>,
+  isFinal: (failure: NotKnownYet, attempts: number) => boolean,
+): Promise<Value> {
+  const pause = createPauses(FIRST_PAUSE_MS, 3);
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof NotKnownYet) || isFinal(error, attempts)) throw error;
+    }
+    await pause();
+  }
 }
 
 /** Asks the chain with a client of its own, and maps every failure of the node to `AppError("upstream")`: a retry may succeed. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { AppError } from "../../lib/errors";
-import { once } from "../../lib/lazy";
+import { once } from "../../lib/objects";
 import { SOURCE_ADDRESSES, SOURCE_NAMES } from "../../figures/publicSources";
 import { toIso, SECOND } from "../../lib/time";
 import { rowsShape } from "../call";

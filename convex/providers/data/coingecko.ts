@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { once } from "../../lib/lazy";
+import { once } from "../../lib/objects";
 import { COIN_IDS, isMajor } from "../../lib/money/coins";
 import { rowsShape } from "../call";
 import { askPublic, isLive, type RateLimitTurns } from "./publicData";

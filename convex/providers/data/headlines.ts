@@ -2,7 +2,7 @@ import { Parser } from "htmlparser2";
 import * as z from "zod";
 import { shortLine } from "../../figures/answers";
 import { AppError, getErrorMessage } from "../../lib/errors";
-import { once } from "../../lib/lazy";
+import { once } from "../../lib/objects";
 import { NEWS_FEEDS, SOURCE_ADDRESSES, type Feed } from "../../figures/publicSources";
 import { withoutControls, withoutEntities, withoutTags } from "../../lib/text/markup";
 import { DAY, MINUTE } from "../../lib/time";

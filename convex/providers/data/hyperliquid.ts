@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { once } from "../../lib/lazy";
+import { once } from "../../lib/objects";
 import { rowsShape } from "../call";
 import { askPublic, decimal, type RateLimitTurns } from "./publicData";
 

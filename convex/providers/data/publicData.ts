@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
 import { getOptional, getSiteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import type { WaitTurn } from "./turns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../figures/publicSources";
-import { MINUTE } from "../../lib/time";
+import { MINUTE, sleep } from "../../lib/time";
 import {
   requireAnswer,
   askProvider,
@@ -28,8 +29,55 @@ export type PublicRequest<Shape extends z.ZodType> = {
   absence?: number;
 };
 
-/** The rate limiter of the sources (`limitSourceRate`); `null` for prices, which are requested once a minute. */
+/** Waits for a turn of a source. @returns `false` when the source's pace is used up. */
+export type WaitTurn = (source: PublicSource) => Promise<boolean>;
+/** `null` for prices, which are requested once a minute. */
 export type RateLimitTurns = WaitTurn | null;
+
+/** Turns that are requested within this time are taken in one transaction. */
+const TAKEN_TOGETHER_MS = 20;
+
+/**
+ * The turns of the public sources. A turn comes within a second; otherwise the source is skipped, and its last facts are
+ * used.
+ */
+export function limitSourceRate(ctx: ActionCtx): WaitTurn {
+  const ask = (sources: PublicSource[]) =>
+    ctx.runMutation(internal.platform.limits.charges.takeTurns, { sources });
+  const take = batchCalls(ask, TAKEN_TOGETHER_MS);
+  return async (source) => {
+    const waitMs = await take(source);
+    if (waitMs !== null) await sleep(waitMs);
+    return waitMs !== null;
+  };
+}
+
+/**
+ * Joins calls that are made at almost the same moment into one; each caller gets its own answer. For work that runs
+ * side by side in one action.
+ * @param ask Answers all of them, in their order.
+ * @param gatherMs How long to wait for others.
+ */
+export function batchCalls<One, Answer>(
+  ask: (all: One[]) => Promise<Answer[]>,
+  gatherMs: number,
+): (one: One) => Promise<Answer> {
+  let gathered: { all: One[]; answers: Promise<Answer[]> } | null = null;
+  return async (one) => {
+    const all: One[] = gathered?.all ?? [];
+    const place = all.push(one) - 1;
+    gathered ??= {
+      all,
+      answers: sleep(gatherMs).then(() => {
+        gathered = null;
+        return ask(all);
+      }),
+    };
+    const answer = (await gathered.answers)[place];
+    if (answer === undefined) throw new Error("The call left some questions without an answer");
+    return answer;
+  };
+}
 
 /** A number as exchanges write it: in a string. */
 export const decimal = z

@@ -11,7 +11,7 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { getOptional, getRequired } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { openSeal, requireSeal, seal } from "../../lib/seals";
-import type { Fees, Transaction } from "../../providers/chain/preparation";
+import type { Fees, Transaction } from "../../providers/chain/accounts";
 import type { TypedData } from "../../providers/chain/usdc";
 import { getKeySeal } from "./tables";
 import { parseServiceWalletId, type LiveOrder, type ServiceRole } from "../model";

@@ -4,14 +4,14 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
-import { NotKnownYet } from "../../providers/chain/notKnownYet";
+import { NotKnownYet } from "../../providers/chain/rpc";
 import {
   computeGasPrice,
   prepareTransaction,
   readMarket,
   type Preparation,
   type Transaction,
-} from "../../providers/chain/preparation";
+} from "../../providers/chain/accounts";
 import { readBalance } from "../holdings";
 import { requireHex, formatFee, formatTokenAmount, GAS_WAY, requireStoredAddress, roundUp } from "../model";
 import type { OrderRequest, Payer, ServiceRequest } from "../tables";

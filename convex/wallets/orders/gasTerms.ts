@@ -6,7 +6,7 @@ import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { formatUnits } from "../../lib/money/amounts";
 import { MINUTE } from "../../lib/time";
-import { computeGasPrice, readMarket } from "../../providers/chain/preparation";
+import { computeGasPrice, readMarket } from "../../providers/chain/accounts";
 import { getServiceAddress } from "../custody/signatures";
 import { getMicroPrice, readBalance } from "../holdings";
 import { NO_RELAYER, parseServiceWalletId } from "../model";

@@ -11,8 +11,8 @@ import {
   readMarket,
   type Fees,
   type Transaction,
-} from "../../providers/chain/preparation";
-import { untilKnown } from "../../providers/chain/notKnownYet";
+} from "../../providers/chain/accounts";
+import { untilKnown } from "../../providers/chain/rpc";
 import { broadcastTransaction, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { requireHex, parseServiceWalletId, requireStoredAddress, type LiveOrder } from "../model";

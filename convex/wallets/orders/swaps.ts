@@ -19,9 +19,14 @@ import { PRICE_MOVED, WORSE_THAN_MARKET } from "../../lib/refusals";
 import { BPS } from "../../lib/money/amounts";
 import { CHAIN_ID } from "../../lib/money/base";
 import { listFeedAddresses, computeLivePrices } from "../../market/feeds";
-import { isGenuineSettler, readAccount, readAllowance, readRounds } from "../../providers/chain/accounts";
-import { NotKnownYet } from "../../providers/chain/notKnownYet";
-import type { Transaction } from "../../providers/chain/preparation";
+import {
+  isGenuineSettler,
+  readAccount,
+  readAllowance,
+  readRounds,
+  type Transaction,
+} from "../../providers/chain/accounts";
+import { NotKnownYet } from "../../providers/chain/rpc";
 import { requestQuote, type SwapQuote } from "../../providers/swap";
 import { deadlines } from "../../platform/outside/deadlines";
 import type { TypedData } from "../../providers/chain/usdc";
