@@ -1,7 +1,7 @@
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { vOwnChecks } from "../convex/ops/validators";
+import { vOwnChecks } from "../convex/ops/checks";
 import { vOnchainOutput, vReportText, vSentiment } from "../convex/research/tables";
 import { vRecord } from "../convex/signals/tables";
 import { ownChecks } from "../convex/ops/shapes";

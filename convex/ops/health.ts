@@ -7,8 +7,7 @@ import { FAILS_FROM, findHeadProblem } from "../platform/outside/calls";
 import { NOBODY, queryBy, queryByBoth, queryDue } from "../platform/records";
 import { HOUR, toIso, MINUTE, SECOND } from "../lib/time";
 import { getComparisonDueAt } from "../alerts/model";
-import { isOverdue } from "./troubles";
-import { vOwnChecks } from "./validators";
+import { isOverdue, vOwnChecks } from "./checks";
 
 /** The slack of a cron beyond two periods: the platform delays clock crons at random. */
 const CRON_SLACK_MS = 10 * MINUTE;

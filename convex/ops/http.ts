@@ -7,7 +7,7 @@ import { findUnopened } from "./rotation";
 import { toIso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
 import { PUBLIC_SOURCES, getSourceName } from "../figures/publicSources";
-import { isLate, isTroubled, PARTS, type Part } from "./troubles";
+import { isLate, isTroubled, PARTS, type Part } from "./checks";
 import { listKeys } from "../lib/objects";
 import { VERSION } from "../lib/version";
 

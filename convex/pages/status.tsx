@@ -1,6 +1,6 @@
 import type { ActionCtx } from "../_generated/server";
 import { readStatus } from "../ops/http";
-import type { Part } from "../ops/troubles";
+import type { Part } from "../ops/checks";
 import { formatDateTime } from "../lib/time";
 import { buildNoticePage, type Page } from "./layout";
 import { Moment, Table } from "./parts";

@@ -1,6 +1,7 @@
 import { hasKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { CallFailure, type ServiceRequest } from "./requests";
 import { stdioTools, type Tool } from "./list";
+import { isNothing } from "../lib/text/strings";
 import { formatObject, isObject, type Body } from "./text";
 
 /**
@@ -23,12 +24,11 @@ export type ToolResult = {
 
 /** Its last digits are lost before the proxy reads them, so that two long ids would be one. */
 const TOO_LARGE = "is too large for a JSON number, which loses its last digits: send it as text, in quotes.";
-const NOTHING = ["", "null", "undefined", "None", "NaN", "[object Object]"];
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
 export async function callTool(tool: Tool, given: Input, send: Send): Promise<ToolResult> {
   const asked = withoutNothing(given);
-  const usual = isNothing(asked.limit ?? null) ? tool.list?.usual : undefined;
+  const usual = isBlank(asked.limit ?? null) ? tool.list?.usual : undefined;
   const input = usual === undefined ? asked : { ...asked, limit: usual };
   if (hasKeyRequest(input)) return decline(tool);
   const long = Object.entries(input).find(
@@ -53,11 +53,12 @@ export async function callTool(tool: Tool, given: Input, send: Send): Promise<To
 /** A key that is a word for nothing, as clients write it, is none; in every other field the service reads such words itself. */
 function withoutNothing(given: Input): Input {
   const { idempotencyKey, ...rest } = given;
-  return typeof idempotencyKey === "string" && !isNothing(idempotencyKey) ? given : rest;
+  return typeof idempotencyKey === "string" && !isBlank(idempotencyKey) ? given : rest;
 }
 
-export function isNothing(value: unknown): boolean {
-  return value === null || (typeof value === "string" && NOTHING.includes(value.trim()));
+/** Whether an input says nothing: blank, or a word for it. */
+export function isBlank(value: unknown): boolean {
+  return isNothing(value) || (typeof value === "string" && value.trim() === "");
 }
 
 /** The answer with rows of what a person asks about, without what programs verify. */

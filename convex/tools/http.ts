@@ -14,7 +14,7 @@ import {
   type ResolveAccount,
   type Method,
 } from "../platform/http/router";
-import { callTool, isNothing, type Input, type ToolResult } from "./calls";
+import { callTool, isBlank, type Input, type ToolResult } from "./calls";
 import { describeTool, isForReaders, tools, type ListedTool, type Tool } from "./list";
 import { buildRequest, readAnswer, type ServiceRequest } from "./requests";
 import { isObject } from "./text";
@@ -95,7 +95,7 @@ function readsStreamsAlone({ headers }: Request): boolean {
 /** Some clients can set headers, others have nothing but an address. What a client has not filled in names nothing. */
 function readNamedId(request: Request): string | undefined {
   const inAddress = new URL(request.url).searchParams.get("userId");
-  return [request.headers.get("x-user-id"), inAddress].find((named) => !isNothing(named))?.trim();
+  return [request.headers.get("x-user-id"), inAddress].find((named) => !isBlank(named))?.trim();
 }
 
 /** Whether a token or a key was sent: a client without one may send the word before it alone. */
@@ -140,7 +140,7 @@ function withOptionalId(tool: ListedTool): ListedTool {
 async function callFor(message: Message, name: string, given: Input): Promise<ToolResult | undefined> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return undefined;
-  const drawn = name === "connect_wallet" && message.named === undefined && isNothing(given.userId ?? null);
+  const drawn = name === "connect_wallet" && message.named === undefined && isBlank(given.userId ?? null);
   if (!drawn || hasCredential(message.request))
     return callTool(tool, given, (request) => send(message, tool, request));
   const userId = createUserId();
@@ -169,7 +169,7 @@ async function send(message: Message, tool: Tool, asked: ServiceRequest) {
 
 async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise<Response> {
   const { ctx, request, requestId, resolveAccount, load, named } = message;
-  const isUnnamed = isNothing(asked.input.userId ?? null);
+  const isUnnamed = isBlank(asked.input.userId ?? null);
   const name = named ?? (isUnnamed ? undefined : userIdShape.safeParse(asked.input.userId).data);
   if (named !== undefined && !isUnnamed && String(asked.input.userId).trim() !== named)
     throw new AppError("invalid_request", "This connection names another userId already: leave userId out");

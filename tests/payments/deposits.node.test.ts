@@ -5,37 +5,18 @@ import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { getCreditBalance as creditsOf } from "../../convex/credits/model";
-import { beginReading } from "../../convex/payments/deposits";
 import { newWallet, send, sendAs, together, transferTo } from "../chain/support";
-import { hex, chain, test as chainTest, useChain } from "../support/chain/chain";
-import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
+import { hex, chain, useChain } from "../support/chain/chain";
+import type { WalletApp } from "../support/chain/walletApp";
 import { answering, type RpcAnswer } from "../support/chain/rpc";
 import { intercept, spoiled } from "../support/outside";
 import { replace } from "../support/world";
 import { ONE, PLATFORM } from "./authorizations";
+import { createDepositApp, minute, test } from "./depositor";
 
 /** Deposits: read from the chain each minute, and at once when a webhook says so. */
 
 useChain();
-
-const createApp = (env: Record<string, string | undefined> = {}) =>
-  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: PLATFORM, CONFIRMATIONS: "1", ...env } });
-
-/** An app that has begun to read. */
-const test = chainTest.extend<{ app: WalletApp }>({
-  // The second argument is the test runner's own.
-  app: async ({ settings }, use) => {
-    const app = createApp(settings.env);
-    await minute(app);
-    await use(app);
-  },
-});
-
-/** The cron's minute. */
-async function minute(app: WalletApp): Promise<void> {
-  await app.t.run(beginReading);
-  await app.settle();
-}
 
 const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp["post"]>[2] = {}) =>
   app.post("/indexer/deposit", body, init);
@@ -162,7 +143,7 @@ const listing = (change: (logs: Logs) => Logs, field: "result" | "logs" = "resul
 
 describe("reading", () => {
   test("waits for the confirmations", async ({ settings }) => {
-    const app = createApp({ ...settings.env, CONFIRMATIONS: "3" });
+    const app = createDepositApp({ ...settings.env, CONFIRMATIONS: "3" });
     await minute(app);
     await chain.miner.mine();
     await chain.miner.mine();
@@ -181,7 +162,7 @@ describe("reading", () => {
     const first = Number(await chain.rpc("eth_blockNumber", [])) + 1;
     const wallet = await newWallet(chain, { USDC: 3n * ONE });
     await pay(ONE, wallet);
-    const app = createApp(isNamed ? { DEPOSITS_FROM_BLOCK: String(first) } : {});
+    const app = createDepositApp(isNamed ? { DEPOSITS_FROM_BLOCK: String(first) } : {});
     await minute(app);
     await link(app, wallet.address);
     await pay(2n * ONE, wallet);

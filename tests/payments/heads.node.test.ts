@@ -2,13 +2,13 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { getCreditBalance as creditsOf } from "../../convex/credits/model";
-import { beginReading } from "../../convex/payments/deposits";
 import { beginFollowing } from "../../convex/whales/alerts";
 import { newWallet, send, transferTo } from "../chain/support";
-import { chain, test as chainTest, useChain } from "../support/chain/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
+import { chain, useChain } from "../support/chain/chain";
+import { freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { intercept } from "../support/outside";
 import { ONE, PLATFORM } from "./authorizations";
+import { createDepositApp, minute, test } from "./depositor";
 
 /**
  * A node's newest block may be none: ahead of the chain, of the clock, or of long ago (debridge-node #80, go-ethereum
@@ -18,23 +18,6 @@ import { ONE, PLATFORM } from "./authorizations";
 useChain();
 
 const MINUTE = 60_000;
-const createApp = (env: Record<string, string | undefined> = {}) =>
-  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: PLATFORM, CONFIRMATIONS: "1", ...env } });
-
-const test = chainTest.extend<{ app: WalletApp }>({
-  // The second argument is the test runner's own.
-  app: async ({ settings }, use) => {
-    const app = createApp(settings.env);
-    await minute(app);
-    await use(app);
-  },
-});
-
-async function minute(app: WalletApp): Promise<void> {
-  await app.t.run(beginReading);
-  await app.settle();
-}
-
 async function deposit(app: WalletApp, userId: string, to = PLATFORM): Promise<void> {
   const wallet = await newWallet(chain, { USDC: ONE });
   await app.t.run((ctx) => ctx.db.insert("addresses", { address: wallet.address.toLowerCase(), userId }));
@@ -91,7 +74,7 @@ describe("a head", () => {
   );
 
   test("that was too high at the very first reading costs none either", async () => {
-    const app = createApp();
+    const app = createDepositApp();
     const end = heading({ blocks: 5_000 });
     await minute(app);
     end();
@@ -152,7 +135,7 @@ test("what was sent to the platform's former wallet is credited for a day after 
   app,
 }) => {
   await deposit(app, "unread");
-  const next = createApp({ PLATFORM_WALLET_ADDRESS: freshAddress() });
+  const next = createDepositApp({ PLATFORM_WALLET_ADDRESS: freshAddress() });
   for (const { _id: _, _creationTime: __, ...row } of await app.rows("depositCursors"))
     await next.t.run((ctx) => ctx.db.insert("depositCursors", row));
   await next.t.run(async (ctx) => {

@@ -26,3 +26,10 @@ export function removeCitations(text: string): string {
 export function formatCount(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
+
+/** What clients send for a field that they leave out: `null`, or its name in a programming language. */
+const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
+
+export function isNothing(value: unknown): boolean {
+  return NOTHING.has(typeof value === "string" ? value.trim() : value);
+}

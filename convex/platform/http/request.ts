@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { decodeText } from "../../lib/text/markup";
 import { parseJson } from "../../lib/text/json";
-import { cut } from "../../lib/text/strings";
+import { cut, isNothing } from "../../lib/text/strings";
 import { isForm } from "./router";
 
 /** The largest accepted request body, in bytes. */
@@ -87,13 +87,9 @@ function formatNames(names: readonly string[]): string {
 
 const MOST_NAMES = 20;
 
-/** Values that clients send for an omitted field: `null`, or its name in a programming language. */
-const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None", "NaN", "[object Object]"]);
-
 /** The fields that have a value. Unknown fields stay, for schemas that refuse them. */
 function dropAbsent(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
   const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
-  const isNothing = (value: unknown) => NOTHING.has(typeof value === "string" ? value.trim() : value);
   return Object.fromEntries(
     Object.entries(raw).filter(([name, value]) => !isNothing(value) || !isField(name)),
   );

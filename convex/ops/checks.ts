@@ -1,6 +1,31 @@
+import { v } from "convex/values";
 import { HOUR, SECOND } from "../lib/time";
+import { vRefusing } from "../platform/tables";
 
-/** The parts of the service and their problems that users notice. Pure. */
+/** What is checked of the service's own work, and the problems that users notice. */
+
+/** As `ownChecks` of `ops/shapes`; a test compares both. */
+export const vOwnChecks = v.object({
+  crons: v.record(v.string(), v.union(v.number(), v.null())),
+  outbox: v.object({ waiting: v.number(), oldestSeconds: v.union(v.number(), v.null()) }),
+  pending: v.record(v.string(), v.union(v.number(), v.null())),
+  work: v.object({ running: v.number(), waiting: v.number(), failing: v.number() }),
+  providers: v.record(
+    v.string(),
+    v.object({
+      works: v.boolean(),
+      since: v.string(),
+      failedFrom: v.optional(v.string()),
+      refuses: v.optional(vRefusing),
+    }),
+  ),
+  budget: v.object({
+    resetsAt: v.string(),
+    limitUsd: v.number(),
+    spentUsd: v.number(),
+    providers: v.record(v.string(), v.number()),
+  }),
+});
 
 /** The providers of each part, by which it works. */
 export const PARTS = {
