@@ -123,7 +123,6 @@ import type * as market_snapshot from "../market/snapshot.js";
 import type * as market_tables from "../market/tables.js";
 import type * as market_views from "../market/views.js";
 import type * as messenger_actions from "../messenger/actions.js";
-import type * as messenger_broadcasts from "../messenger/broadcasts.js";
 import type * as messenger_delivery from "../messenger/delivery.js";
 import type * as messenger_failures from "../messenger/failures.js";
 import type * as messenger_format from "../messenger/format.js";
@@ -455,7 +454,6 @@ declare const fullApi: ApiFromModules<{
   "market/tables": typeof market_tables;
   "market/views": typeof market_views;
   "messenger/actions": typeof messenger_actions;
-  "messenger/broadcasts": typeof messenger_broadcasts;
   "messenger/delivery": typeof messenger_delivery;
   "messenger/failures": typeof messenger_failures;
   "messenger/format": typeof messenger_format;

@@ -19,7 +19,7 @@ import {
 } from "../platform/work";
 import { OWNED } from "../accounts/claims";
 import { moveChat } from "../messenger/outbox";
-import { wakeChat } from "../messenger/subscriptions";
+import { noteTaken } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { findWallet } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, PRIVATE_ONLY } from "./cards";
@@ -52,7 +52,7 @@ export const receiveMessage = internalMutation({
     const earlierUpdate = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (earlierUpdate !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
-    await wakeChat(ctx, sender.chatId);
+    await noteTaken(ctx, sender.chatId, true);
     const command = parseCommand(text);
     if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
       await putAnswer(ctx, message, reply(PRIVATE_ONLY, CODE_SHOWN));

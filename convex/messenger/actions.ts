@@ -1,20 +1,17 @@
 import type { FunctionHandle } from "convex/server";
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { getOptional, getRequired } from "../lib/env";
+import { getOptional } from "../lib/env";
 import { getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
 import { takeUsage } from "../platform/outside/calls";
 import { openSeal } from "../lib/seals";
 import { toIso, MINUTE, SECOND, sleep } from "../lib/time";
 import { defineWorker } from "../platform/worker";
-import { findChatId, isReachable, sendMessage, type SentFile } from "../providers/messenger";
+import { isReachable, sendMessage, type SentFile } from "../providers/messenger";
 import { postWebhook } from "../providers/webhooks";
 import type { SendOutcome } from "../providers/sendOutcome";
-import type { NewsAttempt } from "./broadcasts";
 import type { Part, PartOutcome } from "./delivery";
-import { parsePlace } from "./model";
 import type { SendStep, SendAttempt } from "./outbox";
 import { getBotTokenSeal, SECRET_MARK, type Picture } from "./tables";
 import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
@@ -140,39 +137,8 @@ async function callHandle<Made>(
   }
 }
 
-/** An attempt at a broadcast ends after this long, and gives its place to the cards that wait. */
-const AT_ONCE_MS = 5 * SECOND;
-
-/** Sends news to chat after chat, in attempts of a few seconds. Its picture is drawn once and then sent by its id. */
-export const sendBroadcast = defineWorker({ broadcastId: v.id("broadcasts") }, async (ctx, work) => {
-  const until = Date.now() + AT_ONCE_MS;
-  const botToken = getRequired("MESSENGER_BOT_TOKEN");
-  const isAway = !(await isReachable(botToken));
-  const serviceChat = isAway ? null : await findServiceChat(botToken);
-  const advance = (outcome: SendOutcome | null): Promise<NewsAttempt | null> => {
-    const rest = isAway ? { restMs: MINUTE } : Date.now() >= until ? { restMs: 0 } : {};
-    const stored = { ...work, ...rest, outcome, serviceChat, usage: takeUsage() };
-    return ctx.runMutation(internal.messenger.broadcasts.advanceBroadcast, stored);
-  };
-  const pictures: Pictures = new Map();
-  for (let next = await advance(null); next !== null;) {
-    const { chatId, threadId, part: text, picture, buttons } = next;
-    const send = (file: SentFile | null) =>
-      sendMessage(botToken, { chatId, threadId, text, file, buttons, edits: null });
-    if (picture === null) next = await advance(await send(null));
-    else if (typeof picture === "string") next = await advance(await send({ fileId: picture }));
-    else next = await advance(await sendPicture(ctx, pictures, botToken, picture, send));
-  }
-});
-
 /** Nothing was sent: the text follows, as where the messenger refuses a picture. */
 const NO_PICTURE = { kind: "refused", status: 400, reason: "There is no picture" } as const;
-
-/** The id of the service's own chat, which may be set by its public name; `null` without one. */
-async function findServiceChat(botToken: string): Promise<string | null> {
-  const { chatId } = parsePlace(getOptional("MESSENGER_CHAT_ID") ?? "");
-  return chatId.startsWith("@") ? findChatId(botToken, chatId) : chatId === "" ? null : chatId;
-}
 
 /** No batch starts later than this, so that the work ends before its lease does. */
 const WORKS_FOR_MS = 5 * MINUTE;

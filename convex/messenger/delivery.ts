@@ -7,7 +7,7 @@ import { log } from "../lib/log";
 import { defineMutation } from "../platform/changes";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { completeWork, getRunningWork, vJob } from "../platform/work";
-import { isDelivering, openDelivery } from "./model";
+import { isDelivering, openDelivery, queryDueCards } from "./model";
 import { vSendAttempt, vSendStep, type SendAttempt, type SendStep } from "./outbox";
 
 /** The one delivery of all cards: which are under way, and which come next. `messenger/actions` sends them. */
@@ -53,7 +53,7 @@ export const advanceCards = internalMutation({
     for (const { messageId, chat, step } of outcomes) await advance(messageId, chat, step);
     const take = async (state: "queued" | "sending") => {
       if (chats.size >= most) return;
-      for (const row of await queryInState(ctx, state, Date.now()).take(most - chats.size + SPARE)) {
+      for (const row of await queryDueCards(ctx, state, Date.now()).take(most - chats.size + SPARE)) {
         const chat = nameChat(row);
         if (chats.size < most && !chats.has(chat)) await advance(row._id, chat, null);
       }
@@ -62,17 +62,11 @@ export const advanceCards = internalMutation({
     await take("queued");
     if (chats.size === 0) {
       await completeWork(ctx, job);
-      if ((await queryInState(ctx, "queued", Date.now()).first()) !== null) await openDelivery(ctx);
+      if ((await queryDueCards(ctx, "queued", Date.now()).first()) !== null) await openDelivery(ctx);
     }
     return parts;
   },
 });
-
-function queryInState(ctx: QueryCtx, state: "queued" | "sending", until: number) {
-  return ctx.db
-    .query("messages")
-    .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", until));
-}
 
 /** Stands for the chat of a card, as far as its row names one. */
 const nameChat = ({ userId, chatId = "" }: Doc<"messages">): string => `${chatId} ${userId}`;
@@ -98,6 +92,6 @@ export const resumeDelivery = defineMutation({}, openDelivery);
 
 /** Since when a card is due while nothing delivers cards, epoch ms; `null` if there is none. */
 export async function getUndeliveredSince(ctx: QueryCtx, now: number): Promise<number | null> {
-  const first = await queryInState(ctx, "queued", now).first();
+  const first = await queryDueCards(ctx, "queued", now).first();
   return first === null || (await isDelivering(ctx)) ? null : first.dueAt;
 }

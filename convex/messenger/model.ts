@@ -21,7 +21,7 @@ export const ANSWER = "bot answer";
 type Message = Doc<"messages">;
 /** A card to send, before it becomes a row. */
 export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
-  [Field in "bot" | "key" | "picture" | "replaces" | "sealedBotToken" | "secret" | "topic"]?:
+  [Field in "bot" | "key" | "news" | "picture" | "replaces" | "sealedBotToken" | "secret" | "topic"]?:
     | Message[Field]
     | undefined;
 } & {
@@ -78,6 +78,13 @@ const DELIVERY = "delivery of cards";
 
 export async function isDelivering(ctx: QueryCtx): Promise<boolean> {
   return (await findWork(ctx, DELIVERY)) !== null;
+}
+
+/** Cards of a state that are due, the longest due first. @param until Epoch ms. */
+export function queryDueCards(ctx: QueryCtx, state: "queued" | "sending", until: number) {
+  return ctx.db
+    .query("messages")
+    .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", until));
 }
 
 /** Has due cards delivered: by the delivery that is under way, or by a new one. */

@@ -21,7 +21,7 @@ import {
   parsePlace,
   findUserOfMessenger,
 } from "./model";
-import { moveSubscription } from "./subscriptions";
+import { isNewsTo, moveSubscription, noteTaken } from "./subscriptions";
 import { vButtons, vPicture, vReplaced, vSecret } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
@@ -154,6 +154,9 @@ export const advanceCard = internalMutation({
       const from = (await getRoute(ctx, row)).chatId ?? getOptional("MESSENGER_CHAT_ID");
       if (from !== undefined) await moveChat(ctx, from, step.chatId);
     }
+    const isTaken = change.state === "sent";
+    if (row.news !== undefined && (isTaken || (change.state === "failed" && step?.kind === "refused")))
+      await noteTaken(ctx, row.chatId ?? "", isTaken);
     return applyStep(ctx, row, change);
   },
 });
@@ -178,9 +181,10 @@ async function applyStep(
     await ctx.scheduler.runAt(after.dueAt, internal.messenger.delivery.resumeDelivery, {});
     return null;
   }
-  if (row.sealedBotToken !== undefined || row.secret !== undefined)
-    await ctx.db.patch("messages", row._id, { sealedBotToken: undefined, secret: undefined });
   await settleCard(ctx, after);
+  if (row.news !== undefined) await ctx.db.delete("messages", row._id);
+  else if (row.sealedBotToken !== undefined || row.secret !== undefined)
+    await ctx.db.patch("messages", row._id, { sealedBotToken: undefined, secret: undefined });
   return null;
 }
 
@@ -221,6 +225,8 @@ async function beginNextAttempt(ctx: MutationCtx, row: Doc<"messages">): Promise
   const { config, linked, chatId, threadId, sealedBotToken } = await getRoute(ctx, row);
   const now = Date.now();
   let part = row.parts[partsSent] ?? "";
+  if (row.news !== undefined && !(await isNewsTo(ctx, chatId ?? "", row)))
+    return skip("It is no news to this chat any more");
   // Cards without a user are the service's own.
   if (sealedBotToken === null && userId !== NOBODY) {
     // A chat with a confirmed link gets its user's account notices and buttons, so other users must not write to it.

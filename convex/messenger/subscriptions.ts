@@ -1,28 +1,107 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { v } from "convex/values";
+import { v, type ObjectType } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { getOptional, isSet } from "../lib/env";
+import { DAY, HOUR, SECOND } from "../lib/time";
+import { defineMutation } from "../platform/changes";
 import { NOBODY } from "../platform/records";
-import { DAY } from "../lib/time";
-import { findUserOfMessenger, toChatUser } from "./model";
-import { vTopic, type Topic } from "./tables";
+import {
+  enqueueCard,
+  enqueueServiceCard,
+  findUserOfMessenger,
+  formatPlace,
+  parsePlace,
+  queryDueCards,
+  toChatUser,
+  type OutgoingCard,
+} from "./model";
+import { vPicture, vSpan, vTopic, type Topic } from "./tables";
 
-/** The news that chats subscribe to: what each has switched on, and which chats get a broadcast. */
+/** The news that chats subscribe to: what each has switched on, and the cards that bring it. */
 
 type Subscription = Doc<"subscriptions">;
 
 /** A chat that has refused every card for this long gets no further one until it writes to the bot. */
 const PATIENCE_MS = 3 * DAY;
+/** Later it is no news. */
+const NEWS_MS = 6 * HOUR;
+/** The chats whose cards are queued together, in a second: the messenger takes no more, and no other card waits for more. */
+const AT_ONCE = 25;
 
-/** Whether a chat gets a topic's news. Pure. @param serviceChat The service's own chat, which gets everything already. */
-export function isReceiver(
-  { chatId, topics, refusedSince = Infinity }: Pick<Subscription, "chatId" | "topics" | "refusedSince">,
-  { topic, serviceChat, now }: { topic: Topic; serviceChat: string | null; now: number },
-): boolean {
-  return topics.includes(topic) && now - refusedSince < PATIENCE_MS && chatId !== serviceChat;
+/**
+ * Sends news to the service's own chat, and to every chat that subscribes to its topic, in the transaction that decides it.
+ */
+export async function announce(
+  ctx: MutationCtx,
+  topic: Topic,
+  card: Omit<OutgoingCard, "userId" | "chatId">,
+): Promise<void> {
+  await enqueueServiceCard(ctx, card);
+  if (!isSet("MESSENGER_BOT_TOKEN")) return;
+  const { kind, picture } = card;
+  const paragraphs = card.paragraphs.map((one) => [...one]);
+  const news = { topic, kind, paragraphs, ...(picture === undefined ? {} : { picture }) };
+  await queueCards(ctx, news, "");
 }
 
-export function findSubscription(ctx: QueryCtx, chatId: string): Promise<Subscription | null> {
+const vNews = {
+  topic: vTopic,
+  kind: v.string(),
+  paragraphs: v.array(v.array(vSpan)),
+  picture: v.optional(vPicture),
+};
+
+/**
+ * Queues the cards of some more chats, in the order of their ids, unless due cards wait.
+ * @param cursor The chats up to this one have theirs.
+ */
+export const queueNews = defineMutation(
+  { ...vNews, cursor: v.string() },
+  async (ctx, { cursor, ...news }) => {
+    const isBehind = (await queryDueCards(ctx, "queued", Date.now() - SECOND).first()) !== null;
+    if (isBehind) await queueLater(ctx, news, cursor);
+    else await queueCards(ctx, news, cursor);
+  },
+);
+
+async function queueLater(ctx: MutationCtx, news: ObjectType<typeof vNews>, cursor: string): Promise<void> {
+  await ctx.scheduler.runAfter(SECOND, internal.messenger.subscriptions.queueNews, { ...news, cursor });
+}
+
+async function queueCards(ctx: MutationCtx, news: ObjectType<typeof vNews>, cursor: string): Promise<void> {
+  const { topic, ...card } = news;
+  const chats = await ctx.db
+    .query("subscriptions")
+    .withIndex("by_chatId", (q) => q.gt("chatId", cursor))
+    .take(AT_ONCE);
+  const buttons = [[{ text: "🔕 Stop these", command: `unsubscribe ${topic}` }]];
+  for (const place of chats.filter((one) => isReceiver(one, topic))) {
+    const to = { userId: NOBODY, chatId: formatPlace(place), bot: "default" } as const;
+    await enqueueCard(ctx, { ...card, ...to, news: topic, buttons });
+  }
+  const next = chats[AT_ONCE - 1]?.chatId;
+  if (next !== undefined) await queueLater(ctx, news, next);
+}
+
+/** Whether a chat gets a topic's news. The service's own chat gets everything already. */
+function isReceiver({ chatId, topics, refusedSince = Infinity }: Subscription, topic: Topic): boolean {
+  const { chatId: serviceChat } = parsePlace(getOptional("MESSENGER_CHAT_ID") ?? "");
+  return topics.includes(topic) && Date.now() - refusedSince < PATIENCE_MS && chatId !== serviceChat;
+}
+
+/** Whether a queued card is still news to its chat, which may have switched it off since. */
+export async function isNewsTo(
+  ctx: QueryCtx,
+  chatId: string,
+  { news, _creationTime: at }: Doc<"messages">,
+): Promise<boolean> {
+  const row = news === undefined ? null : await findSubscription(ctx, chatId);
+  return news !== undefined && row !== null && isReceiver(row, news) && Date.now() - at < NEWS_MS;
+}
+
+function findSubscription(ctx: QueryCtx, chatId: string): Promise<Subscription | null> {
   return getOneFrom(ctx.db, "subscriptions", "by_chatId", chatId);
 }
 
@@ -56,17 +135,11 @@ export const switchTopics = internalMutation({
   },
 });
 
-/** Stores whether a chat has taken a card. */
-export async function noteTaken(ctx: MutationCtx, row: Subscription, isTaken: boolean): Promise<void> {
-  const isKnown = (row.refusedSince === undefined) === isTaken;
-  const refusedSince = isTaken ? undefined : Date.now();
-  if (!isKnown) await ctx.db.patch("subscriptions", row._id, { refusedSince });
-}
-
-/** A chat that writes to the bot gets its news again. */
-export async function wakeChat(ctx: MutationCtx, chatId: string): Promise<void> {
+/** Stores whether a chat has taken a card. One that writes to the bot gets its news again. */
+export async function noteTaken(ctx: MutationCtx, chatId: string, isTaken: boolean): Promise<void> {
   const row = await findSubscription(ctx, chatId);
-  if (row !== null) await noteTaken(ctx, row, true);
+  if (row === null || (row.refusedSince === undefined) === isTaken) return;
+  await ctx.db.patch("subscriptions", row._id, { refusedSince: isTaken ? undefined : Date.now() });
 }
 
 /** The subscription of a chat that has another id now. */

@@ -40,24 +40,6 @@ export const vButtons = v.array(v.array(vButton));
 /** A message that a card replaces. `isPicture`: its text is a picture's caption. */
 export const vReplaced = v.object({ messageId: v.number(), isPicture: v.boolean() });
 
-/** How far the delivery of a card to a chat has come. */
-const delivery = {
-  /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
-  parts: v.array(v.string()),
-  /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
-  picture: v.optional(vPicture),
-  /** How many parts have arrived. */
-  partsSent: v.number(),
-  /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
-  state: literals("queued", "sending", "sent", "failed", "skipped"),
-  /** Queued: when to try. Otherwise: when it was last tried. */
-  dueAt: v.number(),
-  /** How often the next part was sent with an unknown outcome. Twice is a failure. */
-  doubts: v.number(),
-  /** How often an attempt was postponed. */
-  postponements: v.number(),
-};
-
 /** The kinds of notices to an account, which go to all its chats. */
 export const NOTICES = ["account", "change of chat"] as const;
 
@@ -103,21 +85,6 @@ export const messengerTables = {
     .index("by_chatId", ["chatId"])
     .index("by_userId", ["userId"])
     .index("by_refusedSince", ["refusedSince"]),
-
-  /** A card on its way to the chats that subscribe to its topic. Written by `messenger/broadcasts`, and deleted at its end. */
-  broadcasts: defineTable({
-    topic: vTopic,
-    parts: v.array(v.string()),
-    picture: v.optional(vPicture),
-    /** The messenger's id of the picture, once it has been sent. */
-    fileId: v.optional(v.string()),
-    /** The chats up to this one, in the order of their ids, are done, but for the one whose turn it is. */
-    cursor: v.string(),
-    /** `calls`: how many messages it was sent, the one under way included. */
-    turn: v.optional(
-      v.object({ chatId: v.string(), threadId: v.optional(v.number()), calls: v.number(), ...delivery }),
-    ),
-  }),
 
   /**
    * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/linking`:
@@ -179,11 +146,26 @@ export const messengerTables = {
     kind: v.string(),
     /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
+    /** The news that it brings to a chat that subscribes to it; then the row ends with its delivery. */
+    news: v.optional(vTopic),
     /** Deduplication key, such as `update:<id>`: a second card with the same key is dropped. */
     key: v.optional(v.string()),
     /** Takes the place of `SECRET_MARK` in the first part when the card is sent; removed at the end. */
     secret: v.optional(vSecret),
-    ...delivery,
+    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
+    parts: v.array(v.string()),
+    /** Draws the picture of the first part, which is its caption, when the card is sent; removed after a failure. */
+    picture: v.optional(vPicture),
+    /** How many parts have arrived. */
+    partsSent: v.number(),
+    /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
+    state: literals("queued", "sending", "sent", "failed", "skipped"),
+    /** Queued: when to try. Otherwise: when it was last tried. */
+    dueAt: v.number(),
+    /** How often the next part was sent with an unknown outcome. Twice is a failure. */
+    doubts: v.number(),
+    /** How often an attempt was postponed. */
+    postponements: v.number(),
     /** Shown below the last part. */
     buttons: v.optional(vButtons),
     /** The message in the chat that the first part replaces. */
@@ -232,7 +214,6 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     },
     ownedBy: { rows: indexOfUser("by_userId"), section: "subscriptions", onDeletion: "go" },
   },
-  broadcasts: { keep: { days: 1, why: "its work was given up", aged: indexCreatedBefore } },
   codes: {
     keep: { days: 1, why: "it has expired", aged: indexOlderThan("expiresAt") },
     ownedBy: { rows: indexOfUser("by_userId_and_kind"), onDeletion: "go" },

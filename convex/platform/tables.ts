@@ -34,7 +34,7 @@ export const vBillingSubject = v.union(
 );
 
 /** The first three have a concurrency limit; `free` work begins when it is due. */
-const vQueue = literals("models", "broadcasts", "orders", "free");
+const vQueue = literals("models", "orders", "free");
 
 export const platformTables = {
   /**

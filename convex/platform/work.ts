@@ -40,7 +40,7 @@ const RANKS = { paid: 0, service: 1, signedIn: 2, anonymous: 3 };
 type Rank = keyof typeof RANKS;
 
 /** The queues whose work waits for a place. */
-const QUEUES = ["models", "broadcasts", "orders"] as const;
+const QUEUES = ["models", "orders"] as const;
 const vQueue = literals(...QUEUES);
 type Queue = Infer<typeof vQueue>;
 
@@ -53,7 +53,7 @@ export type Terms = Pick<Doc<"work">, "attempts" | "until" | "onFailure" | "subj
 };
 
 /** How many pieces of a queue's work run at once. */
-const getWidth = (queue: Queue): number => (queue === "broadcasts" ? 1 : getSizes()[queue]);
+const getWidth = (queue: Queue): number => getSizes()[queue];
 /** Callers' own work leaves one place to paid and scheduled work. */
 const LEFT_TO_OTHERS = 1;
 /** Longer than any work here: an attempt that has not ended by then was lost with its server. */

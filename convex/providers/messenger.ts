@@ -182,16 +182,6 @@ export async function isAdministrator(
   return status === "creator" || status === "administrator";
 }
 
-/** A chat's id by its public name, `@name`; `null` for one that the bot does not know. @throws AppError `upstream` */
-export async function findChatId(botToken: string, name: string): Promise<string | null> {
-  const answer = requireAnswer(
-    UPSTREAM,
-    await askMethod(botToken, "getChat", buildJsonPost({ chat_id: name })),
-  );
-  if (answer.status === 400 || answer.status === 403) return null;
-  return String(parseBody(UPSTREAM, answer, z.object({ result: z.object({ id: z.int() }) })).result.id);
-}
-
 const webhookShape = z.object({
   result: z.object({ url: z.string(), last_error_message: z.string().optional() }),
 });

@@ -6,7 +6,7 @@ import { beginRefresh } from "../platform/cache";
 import { defineMutation, defineCron } from "../platform/changes";
 import { vCaller } from "../platform/limits/callers";
 import { MINUTE } from "../lib/time";
-import { announce } from "../messenger/broadcasts";
+import { announce } from "../messenger/subscriptions";
 import { enqueueOwnCard } from "../messenger/model";
 import { createPicture, buildSignalsCard, buildWeekCard } from "./cards";
 import { getPublishedHead } from "./chain";

@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { defineMutation, defineCron } from "../platform/changes";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, findWork } from "../platform/work";
 import { DAY, toDay } from "../lib/time";
-import { announce } from "../messenger/broadcasts";
+import { announce } from "../messenger/subscriptions";
 import { createPicture, buildSignalsCard } from "./cards";
 import { scheduleAnchor, getPublishedHead } from "./chain";
 import { recapWeek } from "./history";

@@ -4,7 +4,7 @@ import type { Id } from "../_generated/dataModel";
 import { internalQuery } from "../_generated/server";
 import { defineMutation, defineCron } from "../platform/changes";
 import { HOUR, MINUTE } from "../lib/time";
-import { announce } from "../messenger/broadcasts";
+import { announce } from "../messenger/subscriptions";
 import type { Candle } from "../providers/data/coinbase";
 import { buildOutcomeCard, createPicture } from "./cards";
 import { closeSignal, getRecord, toSignal } from "./model";

@@ -9,7 +9,7 @@ import { log } from "../lib/log";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryBy } from "../platform/records";
 import { HOUR } from "../lib/time";
-import { announce } from "../messenger/broadcasts";
+import { announce } from "../messenger/subscriptions";
 import { enqueueOwnCard } from "../messenger/model";
 import { buildAlertCard } from "./cards";
 import {

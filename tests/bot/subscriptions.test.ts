@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { announce } from "../../convex/messenger/broadcasts";
+import { announce } from "../../convex/messenger/subscriptions";
 import type { App } from "../support/app";
 import { ALICE, createBotApp, deliver, linkedUser, say, tap, test, told, updateOf } from "./support";
 
@@ -156,17 +156,9 @@ test("in a group and in a channel only those who are its administrators at the t
   expect(await tell(app, "For the channel")).toEqual([String(CHANNEL)]);
 });
 
-test("the service's own chat gets news once, also where it is set by its name and subscribes", async () => {
-  const app = createBotApp({ env: { MESSENGER_CHAT_ID: "@news" } });
-  const named = await app.standins.handle(
-    new Request(
-      `http://providers.test/messenger/bot123456:AAE-simulated-local-only-0000000000/getChat?chat_id=@news`,
-    ),
-  );
-  const { result } = (await named.json()) as { result: { id: number } };
-  const { update_id: id, channel_post: post } = postOf("/subscribe signals on");
-  const chat = { id: result.id, type: "channel", title: "News" };
-  await told(app, { update_id: id, channel_post: { ...post, chat, sender_chat: chat } });
+test("the service's own chat gets news once, also where it subscribes", async () => {
+  const app = createBotApp({ env: { MESSENGER_CHAT_ID: String(CHANNEL) } });
+  await told(app, postOf("/subscribe signals on"));
   expect(buttons(app)).toEqual(all(["Daily signals"]));
-  expect(await tell(app, "Once")).toEqual(["@news"]);
+  expect(await tell(app, "Once")).toEqual([String(CHANNEL)]);
 });

@@ -3,19 +3,18 @@ import { v } from "convex/values";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalAction } from "../../convex/_generated/server";
-import { announce } from "../../convex/messenger/broadcasts";
+import { announce } from "../../convex/messenger/subscriptions";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Topic } from "../../convex/messenger/tables";
 import { deliver, SECRET, updateOf } from "../bot/support";
 import { createApp, type App, test as appTest } from "../support/app";
 import { dieAt } from "../support/crashes";
-import { intercept } from "../support/outside";
 
 /** News for subscribers: who gets it, how often, and what happens beside it. */
 
 const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
 /** A thousand subscribers with RUNS. */
-const CHATS = process.env.RUNS === undefined ? 50 : 1_000;
+const CHATS = process.env.RUNS === undefined ? 120 : 1_000;
 const SERVICE_CHAT = "424242";
 
 /** The head of a PNG of 800 × 400. */
@@ -115,21 +114,24 @@ test("news reaches every subscriber once, through restarts, by one picture, whil
     death.revive();
     await app.pass(11 * MINUTE, { cronsRun: false });
     await app.t.mutation(internal.platform.work.resumeLost, {});
-    await app.advance(SECOND);
+    await app.advance(3 * SECOND);
   }
   await app.advance(CHATS * 300);
   const told = chatsOf(texts(app, "Good news"));
   const pictures = app.cards().filter(({ photo }) => photo !== undefined);
   expect(new Set(told)).toEqual(new Set([...chats.slice(0, -1), SERVICE_CHAT]));
-  // The cut between sending and marking repeats one message, a picture or a text.
-  expect(told.length + pictures.length).toBeLessThanOrEqual(2 * CHATS + 1);
+  // A cut between sending and marking repeats what was under way, once: 25 cards at most.
+  for (const sent of [told, chatsOf(pictures)])
+    expect(sent.length - new Set(sent).size).toBeLessThanOrEqual(25);
+  for (const chatId of chats) expect(told.filter((one) => one === chatId).length).toBeLessThanOrEqual(2);
   expect(told.filter((one) => one === SERVICE_CHAT)).toHaveLength(1);
-  // One for the service's own chat, one for all others.
-  expect(drawn).toBe(2);
-  expect(pictures.filter(({ isStored }) => isStored !== true)).toHaveLength(2);
+  // Once by the first delivery, and once by each that went on after a death.
+  expect(drawn).toBeLessThanOrEqual(3);
+  expect(pictures.filter(({ isStored }) => isStored !== true)).toHaveLength(drawn);
   const stops = texts(app, "Good news").map(({ keyboard }) => keyboard?.flat()[0]?.callback_data);
   expect(new Set(stops)).toEqual(new Set(["unsubscribe signals", undefined]));
-  expect([await app.rows("broadcasts"), await app.rows("work")]).toEqual([[], []]);
+  expect((await app.rows("messages")).filter(({ news }) => news !== undefined)).toEqual([]);
+  expect(await app.rows("work")).toEqual([]);
 });
 
 test("a chat that has refused for three days is left alone until it writes; one that forbids pictures gets text", async ({
@@ -169,20 +171,14 @@ test("while the messenger is away a broadcast waits", async ({ app }) => {
   await tell(app, "Late news");
   await app.pass(40 * MINUTE, { cronsRun: false });
   app.standins.clear("messenger");
-  await app.pass(5 * MINUTE, { cronsRun: false });
+  await app.pass(30 * MINUTE, { cronsRun: false });
   const told = chatsOf(texts(app, "Late news")).filter((one) => one !== SERVICE_CHAT);
   expect(told).toEqual(["61", "62", "63"]);
 });
 
-test("a chat is sent three messages at most, and then the next one has its turn", async () => {
+test("a chat that the messenger puts off gets its news later, once, and delays no other", async () => {
   const app = createApp({ env: { MESSENGER_CHAT_ID: undefined } });
   for (const chatId of ["61", "62", "63"]) await subscribe(app, chatId);
-  const calls: string[] = [];
-  const end = intercept(({ body }, pass) => {
-    const [, chatId] = /"chat_id":"(\d+)"/.exec(body) ?? [];
-    if (chatId !== undefined) calls.push(chatId);
-    return pass();
-  });
   app.standins.fail("messenger", {
     mode: "status",
     status: 429,
@@ -192,7 +188,5 @@ test("a chat is sent three messages at most, and then the next one has its turn"
   });
   await app.t.run((ctx) => announce(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
   await app.advance(MINUTE);
-  end();
-  expect(calls).toEqual(["61", "61", "61", "62", "62", "63"]);
-  expect(chatsOf(texts(app, "News"))).toEqual(["62", "63"]);
+  expect(chatsOf(texts(app, "News")).sort()).toEqual(["61", "62", "63"]);
 });
