@@ -9,7 +9,6 @@
  */
 
 import type * as accounts_actions from "../accounts/actions.js";
-import type * as accounts_attachments from "../accounts/attachments.js";
 import type * as accounts_chats from "../accounts/chats.js";
 import type * as accounts_claims from "../accounts/claims.js";
 import type * as accounts_data from "../accounts/data.js";
@@ -50,14 +49,10 @@ import type * as bot_assistant from "../bot/assistant.js";
 import type * as bot_cards from "../bot/cards.js";
 import type * as bot_commands from "../bot/commands.js";
 import type * as bot_handlers from "../bot/handlers.js";
-import type * as bot_help from "../bot/help.js";
 import type * as bot_http from "../bot/http.js";
-import type * as bot_looks from "../bot/looks.js";
 import type * as bot_orders from "../bot/orders.js";
 import type * as bot_outcomes from "../bot/outcomes.js";
-import type * as bot_paper from "../bot/paper.js";
 import type * as bot_phrases from "../bot/phrases.js";
-import type * as bot_proposals from "../bot/proposals.js";
 import type * as bot_questions from "../bot/questions.js";
 import type * as bot_service from "../bot/service.js";
 import type * as bot_tables from "../bot/tables.js";
@@ -340,7 +335,6 @@ import type {
 
 declare const fullApi: ApiFromModules<{
   "accounts/actions": typeof accounts_actions;
-  "accounts/attachments": typeof accounts_attachments;
   "accounts/chats": typeof accounts_chats;
   "accounts/claims": typeof accounts_claims;
   "accounts/data": typeof accounts_data;
@@ -381,14 +375,10 @@ declare const fullApi: ApiFromModules<{
   "bot/cards": typeof bot_cards;
   "bot/commands": typeof bot_commands;
   "bot/handlers": typeof bot_handlers;
-  "bot/help": typeof bot_help;
   "bot/http": typeof bot_http;
-  "bot/looks": typeof bot_looks;
   "bot/orders": typeof bot_orders;
   "bot/outcomes": typeof bot_outcomes;
-  "bot/paper": typeof bot_paper;
   "bot/phrases": typeof bot_phrases;
-  "bot/proposals": typeof bot_proposals;
   "bot/questions": typeof bot_questions;
   "bot/service": typeof bot_service;
   "bot/tables": typeof bot_tables;

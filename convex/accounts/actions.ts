@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { hashMessage, isHex } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { internal } from "../_generated/api";
-import { action } from "../_generated/server";
+import { action, internalAction } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../platform/limits/charges";
@@ -10,12 +10,13 @@ import { requireIdentity } from "../platform/limits/callers";
 import { CHAIN_ID, toChecksum } from "../lib/money/base";
 import { withUsage } from "../platform/outside/calls";
 import { derivePseudonym } from "../lib/crypto";
-import { MINUTE } from "../lib/time";
+import { MINUTE, toIso } from "../lib/time";
+import { isGuessableId } from "../platform/records";
 import { isSignedBy } from "../providers/chain/usdc";
 import { hashCode } from "../messenger/model";
 import { vClaimed } from "../identity/tables";
 
-/** What the web application asks of accounts that takes more than one transaction, or viem. */
+/** What is asked of accounts that takes more than one transaction, or viem; and their data as a file. */
 
 /**
  * Makes the caller the owner of a `userId` that they already use over HTTP: at once or, if it has a wallet, after 48
@@ -134,4 +135,51 @@ export const linkAddress = action({
       return linked;
     },
   ),
+});
+
+/** The most rows of a page of the file. */
+const ROWS = 200;
+/** The most characters of a file; an account has far fewer in the months for which its rows are kept. */
+const MOST_CHARS = 20_000_000;
+
+/**
+ * The data of a messenger account's linked user as JSON, section by section. The account's pseudonym stands for its id, so
+ * that a forwarded file opens nothing.
+ * @param args.subject The messenger account, whose link has to be confirmed still.
+ */
+export const exportData = internalAction({
+  args: { subject: v.string() },
+  returns: v.union(v.bytes(), v.null()),
+  handler: async (ctx, { subject }): Promise<ArrayBuffer | null> => {
+    const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId: subject });
+    if (link?.confirmed !== true) return null;
+    const { userId, named } = link;
+    const account = derivePseudonym(userId);
+    const sections: string[] = [];
+    let left = MOST_CHARS;
+    for (const section of await ctx.runQuery(internal.accounts.data.listSections, {})) {
+      const rows: string[] = [];
+      for (let cursor: string | null = null, isDone = false; !isDone && left > 0;) {
+        const paginationOpts: { numItems: number; cursor: string | null } = { numItems: ROWS, cursor };
+        const found: { page: string[]; continueCursor: string; isDone: boolean } = await ctx.runQuery(
+          internal.accounts.data.readPage,
+          { userId, section, paginationOpts },
+        );
+        rows.push(...found.page);
+        left -= found.page.join("").length;
+        ({ continueCursor: cursor, isDone } = found);
+      }
+      sections.push(`${JSON.stringify(section)}: [\n${rows.join(",\n")}\n]`);
+    }
+    const head = `"pseudonym": "${account}",\n"exportedAt": "${toIso(Date.now())}",\n"isComplete": ${left > 0}`;
+    // As it stands in JSON; a short one may also be part of a number, a name or a word.
+    const written = (id: string) =>
+      isGuessableId(id) ? JSON.stringify(id) : JSON.stringify(id).slice(1, -1);
+    const shown = (id: string) => (isGuessableId(id) ? JSON.stringify(account) : account);
+    const whole = [userId, named].reduce(
+      (text, id) => text.replaceAll(written(id), shown(id)),
+      sections.join(",\n"),
+    );
+    return new TextEncoder().encode(`{\n${head},\n${whole}\n}\n`).buffer;
+  },
 });

@@ -1,7 +1,6 @@
 import { v, type Infer } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import {
-  createRandomHex,
   createUserId,
   findAccountByLogin,
   findOwner,
@@ -10,21 +9,19 @@ import {
   requireUnfrozenRules,
   toMessengerLogin,
 } from "../identity/model";
-import { derivePseudonym, deriveSecret } from "../lib/crypto";
+import { derivePseudonym } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { formatDateTime, MINUTE } from "../lib/time";
 import { dropLink, endLink, isLogin, linkOwner } from "../messenger/linking";
 import {
-  CODE_LENGTH,
-  createCodeText,
+  createSecret,
   findCodeByHash,
-  findLink,
   findLinkOfMessenger,
   findUserOfMessenger,
   hashCode,
   replaceCode,
 } from "../messenger/model";
-import { defineMutation } from "../platform/changes";
+import { vSecret } from "../messenger/tables";
 import { charge } from "../platform/limits/charges";
 import { requireIdentity } from "../platform/limits/callers";
 import { findLoginConflict, findPendingClaim, openPendingClaim } from "./claims";
@@ -34,79 +31,71 @@ import { findLoginConflict, findPendingClaim, openPendingClaim } from "./claims"
  * which takes its place two hours later. The id of such an account is drawn here, and only its owner is shown it.
  */
 
-const vChatAccount = v.object({ userId: v.string(), isLogin: v.boolean() });
-/** An account, and whether the chat is its login. */
-export type ChatAccount = Infer<typeof vChatAccount>;
-
 /**
- * The account of a messenger account: the one it is linked to, or the one whose login it is, which is linked again where no
- * chat is; otherwise a new one, owned from the first second.
- * @param args.make Whether to make one.
- * @returns `null` for none.
- * @throws AppError `conflict` while a claim of the messenger account's is pending.
+ * The account that a private chat gets by a tap. `isHere`: the one whose login it is, whose link moves to it; the chat of
+ * before is told. Otherwise the one it is linked to or is the login of, or else a new one, owned from the first second.
+ * @throws AppError `conflict` while a claim of the messenger account's is pending; `not_found` for the login of none.
  */
-export const ensureAccount = internalMutation({
-  args: { messengerId: v.string(), make: v.boolean() },
-  returns: v.union(vChatAccount, v.null()),
-  handler: async (ctx, { messengerId, make }) => {
-    const linked = await findUserOfMessenger(ctx, messengerId);
-    if (linked !== null) return { userId: linked, isLogin: await isLogin(ctx, linked, messengerId) };
+export const takeAccount = internalMutation({
+  args: { messengerId: v.string(), isHere: v.boolean() },
+  returns: v.object({ userId: v.string(), isLogin: v.boolean() }),
+  handler: async (ctx, { messengerId, isHere }) => {
     const login = toMessengerLogin(messengerId);
     const own = await findAccountByLogin(ctx, login);
-    if (own !== null && (await findLink(ctx, own.userId)) !== null) return null;
-    if (own === null && !make) return null;
+    const link = await findLinkOfMessenger(ctx, messengerId);
+    const linked = link?.confirmedAt === undefined ? null : link;
+    if (linked !== null && (linked.userId === own?.userId || !isHere))
+      return { userId: linked.userId, isLogin: linked.userId === own?.userId };
+    if (own === null && isHere)
+      throw new AppError("not_found", "This chat is the login of no account: /wallet makes one");
+    if (own === null && (await findPendingClaim(ctx, login)) !== null)
+      throw new AppError("conflict", "You have claimed an account id already, and a chat can own only one");
     const userId = own?.userId ?? createUserId();
-    if (own === null) {
-      const claim = await findPendingClaim(ctx, login);
-      if (claim !== null)
-        throw new AppError("conflict", "You have claimed an account id already, and a chat can own only one");
-      await ctx.db.insert("accounts", { userId, login, claimed: true });
-    }
+    if (own === null) await ctx.db.insert("accounts", { userId, login, claimed: true });
+    if (linked !== null) await dropLink(ctx, linked, "account");
+    await endLink(ctx, userId, "token");
     await linkOwner(ctx, userId, messengerId);
     return { userId, isLogin: true };
   },
 });
 
-/** Moves an account's link to the chat that is its login; the chat of before is told. @throws AppError `not_found` */
-export const moveLinkToLogin = defineMutation({ messengerId: v.string() }, async (ctx, { messengerId }) => {
-  const own = await findAccountByLogin(ctx, toMessengerLogin(messengerId));
-  if (own === null)
-    throw new AppError("not_found", "This chat is the login of no account: /wallet makes one");
-  const link = await findLinkOfMessenger(ctx, messengerId);
-  if (link?.confirmedAt !== undefined && link.userId === own.userId) return;
-  if (link?.confirmedAt !== undefined) await dropLink(ctx, link, "account");
-  await endLink(ctx, own.userId, "token");
-  await linkOwner(ctx, own.userId, messengerId);
+const vStanding = v.object({
+  /** The user whose linked chat it is; `null` for none. */
+  userId: v.union(v.string(), v.null()),
+  /** Whether it is the login of that account; without a link, of any. */
+  isLogin: v.boolean(),
+  /** When a claim of its takes effect, epoch ms. */
+  claimedFrom: v.union(v.number(), v.null()),
 });
+/** What a messenger account has here. */
+export type Standing = Infer<typeof vStanding>;
 
-/** What a chat without a linked account has: a claim that takes effect then (epoch ms), or an account whose login it is. */
+export async function readStanding(ctx: QueryCtx, messengerId: string): Promise<Standing> {
+  const login = toMessengerLogin(messengerId);
+  const userId = await findUserOfMessenger(ctx, messengerId);
+  const own = await findAccountByLogin(ctx, login);
+  const claimedFrom = (await findPendingClaim(ctx, login))?.claim?.dueAt ?? null;
+  return { userId, isLogin: own !== null && own.userId === (userId ?? own.userId), claimedFrom };
+}
+
+/** `readStanding` for actions. */
 export const getStanding = internalQuery({
   args: { messengerId: v.string() },
-  returns: v.object({ claimedFrom: v.union(v.number(), v.null()), isLogin: v.boolean() }),
-  handler: async (ctx, { messengerId }) => {
-    const login = toMessengerLogin(messengerId);
-    const own = await findAccountByLogin(ctx, login);
-    const claimedFrom = (await findPendingClaim(ctx, login))?.claim?.dueAt ?? null;
-    return { claimedFrom, isLogin: own !== null };
-  },
+  returns: vStanding,
+  handler: (ctx, { messengerId }) => readStanding(ctx, messengerId),
 });
 
 const CODE_MS = 10 * MINUTE;
 
-/** The code of a seed. */
-export function deriveLoginCode(seed: string): string {
-  return createCodeText(CODE_LENGTH, deriveSecret("login code", seed).slice(0, CODE_LENGTH));
-}
-
 /**
  * Makes the code by which another login takes the place of a chat, valid for ten minutes and one use; it replaces an
  * earlier one.
- * @returns The seed of the code, for its card.
+ * @returns The code, as its card has it.
  * @throws AppError `conflict` if the chat is not the login; `paused` while the account is frozen; `rate_limited`.
  */
 export const createLoginCode = internalMutation({
   args: { userId: v.string(), messengerId: v.string() },
-  returns: v.string(),
+  returns: vSecret,
   handler: async (ctx, { userId, messengerId }) => {
     if (!(await isLogin(ctx, userId, messengerId)))
       throw new AppError(
@@ -115,10 +104,10 @@ export const createLoginCode = internalMutation({
       );
     await charge(ctx, "settings", { userId, address: null });
     await requireUnfrozenRules(ctx, userId);
-    const seed = createRandomHex(16);
-    const codeHash = hashCode(deriveLoginCode(seed));
+    const { secret, text } = createSecret("login");
+    const codeHash = hashCode(text);
     await replaceCode(ctx, { kind: "login", userId, codeHash, expiresAt: Date.now() + CODE_MS });
-    return seed;
+    return secret;
   },
 });
 

@@ -69,7 +69,7 @@ export const claimAccount = internalMutation({
 });
 
 /** Until when a claim waits (epoch ms), and why: half a sentence. */
-const vWait = v.object({ until: v.number(), why: v.string() });
+type Wait = { until: number; why: string };
 
 /**
  * @param isMeant `false` for a dry run.
@@ -81,7 +81,7 @@ async function openClaim(
   userId: string,
   login: string,
   isMeant = true,
-): Promise<Infer<typeof vWait> | null> {
+): Promise<Wait | null> {
   const row = await findAccount(ctx, userId);
   if (row?.login === login) return null;
   const why = await explainWait(ctx, userId);
@@ -260,19 +260,18 @@ export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name 
  * @returns The account, and what the claim waits for; `null`: it is theirs at once.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
-export const claimByLink = internalMutation({
-  args: { code: v.string(), messengerId: v.string(), isTap: v.boolean() },
-  returns: v.object({ userId: v.string(), waits: v.union(vWait, v.null()) }),
-  handler: async (ctx, { code, messengerId, isTap }) => {
-    const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
-    if (row === null)
-      throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
-    return {
-      userId: row.userId,
-      waits: await openClaim(ctx, row.userId, toMessengerLogin(messengerId), isTap),
-    };
-  },
-});
+export async function claimByLink(
+  ctx: MutationCtx,
+  code: string,
+  messengerId: string,
+  isMeant: boolean,
+): Promise<{ userId: string; waits: Wait | null }> {
+  const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
+  if (row === null)
+    throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
+  const { userId } = row;
+  return { userId, waits: await openClaim(ctx, userId, toMessengerLogin(messengerId), isMeant) };
+}
 
 /**
  * For a lost login: an operator gives the account another one, two hours from now, and every link ends. A freeze by the old

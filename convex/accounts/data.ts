@@ -83,7 +83,7 @@ async function readSection(ctx: QueryCtx, userId: string, section: string, optio
   return { ...found, page: found.page.map((row) => JSON.stringify(row, withheld)) };
 }
 
-/** `page` for `accounts/attachments`. */
+/** `page` for `accounts/actions`. */
 export const readPage = internalQuery({
   args: { userId: v.string(), section: v.string(), paginationOpts: paginationOptsValidator },
   returns: paginationResultValidator(v.string()),

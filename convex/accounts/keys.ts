@@ -4,8 +4,7 @@ import { mutation, type MutationCtx } from "../_generated/server";
 import { endStandingOrders } from "../alerts/standingOrders";
 import { AppError } from "../lib/errors";
 import { parseMicroUsd } from "../lib/money/amounts";
-import { bytesToHex } from "@noble/hashes/utils.js";
-import { deriveSecret, sha256Hex } from "../lib/crypto";
+import { sha256Hex } from "../lib/crypto";
 import { DAY, formatDateTime } from "../lib/time";
 import { parseRecipient } from "../wallets/tokens";
 import {
@@ -52,11 +51,6 @@ export const create = mutation({
     return { key, ...(await createKey(ctx, (await requireSetter(ctx)).userId, wish, key)) };
   },
 });
-
-/** The text of a key that a card shows, by its seed. */
-export function deriveKey(seed: string): string {
-  return `mk_${bytesToHex(deriveSecret("key", seed))}`;
-}
 
 type Wish = { name: string; scopes: Infer<typeof vScope>[]; days?: number; dailyUsd?: string };
 

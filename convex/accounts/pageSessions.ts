@@ -1,11 +1,10 @@
-import { bytesToHex } from "@noble/hashes/utils.js";
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { type Account, createRandomHex, findOwner } from "../identity/model";
 import { requireSetter } from "../identity/settings";
-import { deriveSecret, sha256Hex } from "../lib/crypto";
+import { sha256Hex } from "../lib/crypto";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { HOUR, MINUTE } from "../lib/time";
@@ -28,11 +27,6 @@ export const SESSION_MS = HOUR;
 const MOST_ROWS = 5;
 
 type Row = Doc<"pageSessions">;
-
-/** The text of a link that a card shows, by its seed. */
-export function derivePageToken(seed: string): string {
-  return bytesToHex(deriveSecret("page", seed));
-}
 
 /** The address of a link. @param token Its text, with 256 random bits. */
 export function buildPageUrl(token: string): string {

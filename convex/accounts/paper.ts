@@ -32,7 +32,6 @@ import { announce, NOT_YOU } from "./freeze";
 
 const vMode = v.object({
   isOnPaper: v.boolean(),
-  isOperators: v.boolean(),
   isFree: v.boolean(),
   /** Epoch ms; `null` for an account without a switch of its own. */
   since: v.union(v.number(), v.null()),
@@ -48,7 +47,6 @@ export const readPaperMode = internalQuery({
     const book = (await findWallet(ctx, userId, "custody"))?.book;
     return {
       isOnPaper: getMode(row) === true,
-      isOperators: isPaperDeployment(),
       isFree: row?.login === undefined,
       since: row?.paper?.since ?? book?.since ?? null,
       liveFrom: row?.paper?.liveFrom ?? null,

@@ -8,6 +8,7 @@ import { buildConfirmedCard, buildEditCard, buildEndedCard, buildListCard, type 
 import { HOW_TO_SAY, isTimed } from "./grammar";
 import { toTemplate } from "./phrases";
 import { readLine } from "./reading";
+import type { Secret } from "../messenger/tables";
 import { answerStandingTap, isStandingTap } from "./standingChat";
 import { answerWords, type Answered, type Kept } from "./service";
 import type { Alert } from "./tables";
@@ -51,14 +52,14 @@ export const TAPPED =
 /**
  * The card that follows a tap. The list says why nothing more can be set.
  * @param messengerId The account that taps.
- * @returns Also the seed of the token in a new address, which the card shows once.
+ * @returns Also the token in a new address, which the card shows once.
  */
 export async function answerTap(
   ctx: ActionCtx,
   userId: string,
   argument: string,
   messengerId: string,
-): Promise<AlertCard & { seed?: string }> {
+): Promise<AlertCard & { secret?: Secret }> {
   const [, change, alertId = "", detail = "", what = change ?? "on", lines = ""] =
     TAPPED.exec(argument) ?? [];
   const own = { userId, alertId };

@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { formatDollars } from "../lib/text/numbers";
-import { SECRET_MARK } from "../messenger/tables";
+import { SECRET_MARK, type Secret } from "../messenger/tables";
 import type { Paragraph } from "../messenger/format";
 import { isReached, toWatch } from "./grammar";
 import type { Alert, Condition, Standing } from "./tables";
@@ -95,7 +95,7 @@ export async function answerStandingTap(
   what: Tap,
   own: { userId: string; standingId: string; messengerId: string },
   detail: string,
-): Promise<StandingCard & { seed?: string }> {
+): Promise<StandingCard & { secret?: Secret }> {
   const { messengerId: _, ...change } = own;
   if (what === "again")
     return buildProposal(await ctx.runMutation(internal.alerts.standingOrders.repeatStanding, own));
@@ -108,15 +108,15 @@ export async function answerStandingTap(
     });
     return what === "skip" ? buildSkippedCard(requireOrder(alert)) : buildStandingEnded(requireOrder(alert));
   }
-  const { alert, seed }: { alert: Alert; seed?: string } = await ctx.runMutation(
+  const { alert, secret }: { alert: Alert; secret?: Secret } = await ctx.runMutation(
     what === "stand"
       ? internal.alerts.standingOrders.confirmStanding
       : internal.alerts.standingOrders.rotateAddress,
     own,
   );
-  const address = seed === undefined ? [] : buildAddress();
+  const address = secret === undefined ? [] : buildAddress();
   const card = buildStandingSet(requireOrder(alert), Date.now(), address);
-  return seed === undefined ? card : { ...card, seed };
+  return secret === undefined ? card : { ...card, secret };
 }
 
 const buildAddress = (): Paragraph => [

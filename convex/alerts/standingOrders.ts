@@ -1,16 +1,16 @@
 import { v, type Infer } from "convex/values";
-import { bytesToHex } from "@noble/hashes/utils.js";
 import { getOrThrow } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { authorize, requireAllowed } from "../identity/access";
-import { createRandomHex, findOwner, readMode, requireUnfrozenRules } from "../identity/model";
-import { deriveSecret, sha256Hex } from "../lib/crypto";
+import { findOwner, readMode, requireUnfrozenRules } from "../identity/model";
+import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { defined } from "../lib/objects";
 import { defineMutation } from "../platform/changes";
 import { DAY } from "../lib/time";
-import { enqueueCard, enqueueOwnCard, findApprovingLink } from "../messenger/model";
+import { createSecret, enqueueCard, enqueueOwnCard, findApprovingLink } from "../messenger/model";
+import { vSecret, type Secret } from "../messenger/tables";
 import { queryByBoth } from "../platform/records";
 import { findWallet, NO_WALLET } from "../wallets/model";
 import { vSwap } from "../wallets/tables";
@@ -209,13 +209,13 @@ async function begin(ctx: MutationCtx, row: Standing, now: number): Promise<Stan
 const TRUE_NOW = "That is true now, and a standing order waits for it to become true: swap instead";
 
 /**
- * The tap of its owner's chat: sets a proposal. Of one that a call triggers, the token begins with a seed.
- * @returns The order, and the seed of the token in its address.
+ * The tap of its owner's chat: sets a proposal. Of one that a call triggers, the token is drawn.
+ * @returns The order, and the token in its address.
  * @throws AppError as `setStanding`.
  */
 export const confirmStanding = internalMutation({
   args: { userId: v.string(), standingId: v.string(), messengerId: v.string() },
-  returns: v.object({ alert: vAlert, seed: v.optional(v.string()) }),
+  returns: v.object({ alert: vAlert, secret: v.optional(vSecret) }),
   handler: async (ctx, { userId, standingId, messengerId }) => {
     const row = await requireStanding(ctx, userId, standingId);
     const now = Date.now();
@@ -229,11 +229,6 @@ export const confirmStanding = internalMutation({
     return row.condition.kind === "call" ? giveAddress(ctx, alert) : { alert };
   },
 });
-
-/** The token of an address that a card shows, by its seed. */
-export function deriveCallToken(seed: string): string {
-  return `st_${bytesToHex(deriveSecret("call", seed))}`;
-}
 
 /** Proposes one that has ended to its owner's chat again, with what was left of it. @throws AppError as `setStanding`. */
 export const repeatStanding = internalMutation({
@@ -250,10 +245,10 @@ export const repeatStanding = internalMutation({
   },
 });
 
-async function giveAddress(ctx: MutationCtx, { _id }: Standing): Promise<{ alert: Alert; seed: string }> {
-  const seed = createRandomHex(16);
-  await ctx.db.patch("alerts", _id, { callHash: sha256Hex(deriveCallToken(seed)) });
-  return { alert: await getOrThrow(ctx, "alerts", _id), seed };
+async function giveAddress(ctx: MutationCtx, { _id }: Standing): Promise<{ alert: Alert; secret: Secret }> {
+  const { secret, text } = createSecret("call");
+  await ctx.db.patch("alerts", _id, { callHash: sha256Hex(text) });
+  return { alert: await getOrThrow(ctx, "alerts", _id), secret };
 }
 
 const vChange = { userId: v.string(), standingId: v.string() };
@@ -261,7 +256,7 @@ const vChange = { userId: v.string(), standingId: v.string() };
 /** Gives an order another address; the old one is dead. For the owner's chat. @returns As `confirmStanding`. */
 export const rotateAddress = internalMutation({
   args: { ...vChange, messengerId: v.string() },
-  returns: v.object({ alert: vAlert, seed: v.optional(v.string()) }),
+  returns: v.object({ alert: vAlert, secret: v.optional(vSecret) }),
   handler: async (ctx, { userId, standingId, messengerId }) => {
     const row = await requireStanding(ctx, userId, standingId);
     await requireSay(ctx, userId, messengerId, Date.now());

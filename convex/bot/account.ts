@@ -1,17 +1,13 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
+import { claimByLink, OWNED } from "../accounts/claims";
 import { eraseAccount } from "../accounts/data";
-import { createKey, deriveKey, revokeKey } from "../accounts/keys";
-import { buildPageUrl, derivePageToken, storePageLink } from "../accounts/pageSessions";
+import { createKey, revokeKey } from "../accounts/keys";
+import { buildPageUrl, storePageLink } from "../accounts/pageSessions";
 import { changeLimit } from "../accounts/profile";
-import {
-  createRandomHex,
-  findOwner,
-  getAccountName,
-  listKeysOfAccount,
-  type Account,
-} from "../identity/model";
+import { findOwner, getAccountName, listKeysOfAccount, type Account } from "../identity/model";
+import { derivePseudonym } from "../lib/crypto";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { formatUsd } from "../lib/text/numbers";
@@ -20,8 +16,10 @@ import { TOOLS_PATH } from "../lib/version";
 import { toUsd } from "../lib/money/amounts";
 import { isLogin } from "../messenger/linking";
 import type { Paragraph } from "../messenger/format";
+import { createSecret } from "../messenger/model";
 import { SECRET_MARK } from "../messenger/tables";
 import { charge } from "../platform/limits/charges";
+import { findWallet } from "../wallets/model";
 import { getChatAllowance } from "../wallets/orders/limits";
 import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
@@ -34,6 +32,32 @@ async function requireLogin(ctx: MutationCtx, { userId, sender }: CommandRequest
     throw new AppError("forbidden", "This chat is not the account's login: do that in the web application");
   await charge(ctx, "settings", { userId, address: null });
   return row;
+}
+
+/** Offers the wallet of a link for an owner (`argument` is its code); a tap claims it. */
+export async function answerOwn(
+  ctx: MutationCtx,
+  { argument: code, sender, isTap }: CommandRequest,
+): Promise<CommandOutcome> {
+  const { userId, waits } = await claimByLink(ctx, code, sender.messengerId, isTap);
+  if (isTap) {
+    if (waits === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
+    const later = `${waits.why}, so it is yours from ${formatDateTime(waits.until)}, unless somebody who knows its id ends your claim before. You are told here then; until then everything stays as it is.`;
+    return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
+  }
+  const wallet = await findWallet(ctx, userId, "custody");
+  return {
+    answer: [
+      [{ bold: "🔐 Is this your wallet?" }],
+      [wallet === null ? "There is no wallet yet." : { code: wallet.address }],
+      [`Its account is called ${derivePseudonym(userId)}.`],
+      [
+        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+      ],
+      ...(waits === null ? [] : [[`${waits.why}, so it is yours 48 hours after your tap.`]]),
+    ],
+    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
+  };
 }
 
 /** Shows the limits and what is left of them; an amount sets the account's. */
@@ -68,16 +92,15 @@ export async function answerMe(ctx: MutationCtx, { userId }: CommandRequest): Pr
   await charge(ctx, "settings", { userId, address: null });
   const row = await findOwner(ctx, userId);
   if (row === null) throw new AppError("not_found", "Your account has no owner yet, and so no page");
-  const seed = createRandomHex(16);
-  await storePageLink(ctx, row, "chat", derivePageToken(seed));
-  const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+  const { secret, text } = createSecret("page");
+  await storePageLink(ctx, row, "chat", text);
   return {
     answer: [
       [{ bold: "👤 Your page" }, "\nWhat you hold, your orders, limits, alerts and keys, and a freeze."],
       [{ words: "Open my page", href: buildPageUrl(SECRET_MARK) }],
       ["The link works once, within 10 minutes. Give it to nobody: whoever opens it sees all that."],
     ],
-    secret: { handle, subject: `page ${seed}` },
+    secret,
   };
 }
 
@@ -108,10 +131,9 @@ export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promi
   if (wanted !== undefined) {
     const { scope, does } = wanted;
     await requireLogin(ctx, request);
-    const seed = createRandomHex(16);
+    const { secret, text } = createSecret("key");
     const wish = { name: `${scope} from the bot`, scopes: [scope] };
-    const { countsFrom } = await createKey(ctx, userId, wish, deriveKey(seed));
-    const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+    const { countsFrom } = await createKey(ctx, userId, wish, text);
     const how = `with your id. From ${formatDateTime(countsFrom)} on it ${does}.`;
     return {
       answer: [
@@ -124,7 +146,7 @@ export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promi
           " revokes it.",
         ],
       ],
-      secret: { handle, subject: `key ${seed}` },
+      secret,
     };
   }
   const keys = await listKeysOfAccount(ctx, userId);
@@ -153,7 +175,7 @@ export async function answerExport(
   { userId, sender }: CommandRequest,
 ): Promise<CommandOutcome> {
   await charge(ctx, "settings", { userId, address: null });
-  const handle = await createFunctionHandle(internal.accounts.attachments.exportData);
+  const handle = await createFunctionHandle(internal.accounts.actions.exportData);
   return {
     answer: [["Everything that is stored about your account. It has no key of yours, and not your id."]],
     picture: { handle, subject: sender.messengerId, file: "account-data.json" },

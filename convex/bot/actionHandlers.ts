@@ -16,17 +16,21 @@ import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { readPortfolio } from "../wallets/past/portfolio";
-import { ensureWallet } from "../wallets/custody/wallets";
-import { ALREADY_LINKED, buildLinkedCard, needsAccount, buildPortfolioCard, TOO_MANY_CODES } from "./cards";
+import { ALREADY_LINKED, buildLinkedCard, CREATE, explainStanding, TOO_MANY_CODES, USE_HERE } from "./cards";
 import { trimName } from "./commands";
 import { askAgain, proposeGas, proposeOrder } from "./orders";
-import { answerPaper } from "./paper";
-import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
-import { answerChart, answerHistory, answerLogin, answerWallet, findAccountButton } from "./wallet";
+import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
+import {
+  answerChart,
+  answerHistory,
+  answerLogin,
+  answerPaper,
+  answerPortfolio,
+  answerWallet,
+} from "./wallet";
 
 /** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
-type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<CommandOutcome>;
+type Work = (ctx: ActionCtx, request: ActionRequest) => Promise<CommandOutcome>;
 
 export const actionHandlers = {
   price: async (ctx, { argument }) =>
@@ -38,15 +42,7 @@ export const actionHandlers = {
     request.argument === "" || !request.sender.alone ? greet(ctx, request) : answerLink(ctx, request, "asks"),
   connect: (ctx, request) => answerLink(ctx, request, "links"),
 
-  portfolio: async (ctx, { userId }) => {
-    const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
-    const answer = buildPortfolioCard({ ...wallet, ...(await readPortfolio(ctx, wallet)) });
-    const past = [
-      { text: "History", command: "history" },
-      { text: "Chart", command: "chart" },
-    ];
-    return { answer, buttons: [past, [{ text: "Pay in", command: "wallet" }]] };
-  },
+  portfolio: answerPortfolio,
   history: answerHistory,
   chart: answerChart,
 
@@ -133,9 +129,9 @@ export async function answerPrice(ctx: ActionCtx, written: string): Promise<Comm
 }
 
 /** The bot's first message: three live prices, with buttons. */
-async function greet(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
-  const account = await findAccountButton(ctx, request);
+async function greet(ctx: ActionCtx, { sender, userId, standing }: ActionRequest): Promise<CommandOutcome> {
   const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
+  const isKnown = userId !== "" || !sender.alone;
   const set = prices.slice(0, 1).map((first) => buildAlertButton(first, 1.05, "Set an alert"));
   return {
     answer: [
@@ -145,19 +141,22 @@ async function greet(ctx: ActionCtx, request: CommandRequest): Promise<CommandOu
       ],
       ["A coin's name alone is its price. All I can do: ", { command: "help" }],
     ],
-    buttons: [[...set, { text: "Signals", command: "signals" }], [account]],
+    buttons: [
+      [...set, { text: "Signals", command: "signals" }],
+      [isKnown ? { text: "Portfolio", command: "portfolio" } : standing.isLogin ? USE_HERE : CREATE],
+    ],
   };
 }
 
 /** Links the account by a code from the web application (`links`), or asks first (`asks`). The job has only the code's hash. */
 async function answerLink(
   ctx: ActionCtx,
-  request: CommandRequest,
+  request: ActionRequest,
   way: "asks" | "links",
 ): Promise<CommandOutcome> {
-  const { sender, argument: codeHash, userId: linked, now } = request;
+  const { sender, argument: codeHash, userId: linked, standing, now } = request;
   const { messengerId, messengerUsername } = sender;
-  if (codeHash === "") return linked === "" ? needsAccount(ctx, messengerId) : reply(...ALREADY_LINKED);
+  if (codeHash === "") return linked === "" ? explainStanding(standing) : reply(...ALREADY_LINKED);
   getRequired("WALLET_ENCRYPTION_KEY");
   const account = { codeHash, messengerId, by: "account" as const };
   try {

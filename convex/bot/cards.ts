@@ -1,6 +1,5 @@
 import type { Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
+import type { Standing } from "../accounts/chats";
 import type { Item } from "../accounts/overview";
 import { HOW_TO_STAND } from "../alerts/standingTerms";
 import { getOptional } from "../lib/env";
@@ -22,6 +21,8 @@ import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 
 /** The texts and cards of the bot's answers. */
 
+type CardWithButtons = Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] };
+
 export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
 export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
 export const FORWARDED =
@@ -41,27 +42,18 @@ export const ALREADY_LINKED: Paragraph = [
  * `t.me/<bot>?start=CODE`. Without a web application, the `ownerUrl` of an account id makes this chat its owner; a pending
  * claim is answered with the time at which it takes effect.
  */
-export async function needsAccount(
-  ctx: Pick<ActionCtx, "runQuery">,
-  messengerId: string,
-): Promise<Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] }> {
-  const { claimedFrom, isLogin }: { claimedFrom: number | null; isLogin: boolean } = await ctx.runQuery(
-    internal.accounts.chats.getStanding,
-    { messengerId },
-  );
+export function explainStanding({ claimedFrom, isLogin }: Standing): CardWithButtons {
   if (isLogin)
     return {
       answer: [["This chat is the login of your account, and not linked to it."]],
-      buttons: [[{ text: "Use my account here", command: "wallet here" }]],
+      buttons: [[USE_HERE]],
     };
-  if (claimedFrom !== null)
+  if (claimedFrom !== null) {
+    const from = formatDateTime(claimedFrom);
     return {
-      answer: [
-        [
-          `The account that you have claimed is yours from ${formatDateTime(claimedFrom)} on: send that again then.`,
-        ],
-      ],
+      answer: [[`The account that you have claimed is yours from ${from} on: send that again then.`]],
     };
+  }
   const address = getOptional("WEB_APP_URL");
   if (address === undefined) return { answer: HOW_TO_OWN, buttons: [[CREATE]] };
   const url = new URL(address);
@@ -72,6 +64,8 @@ export async function needsAccount(
   };
 }
 
+/** Moves the link of the account whose login the chat is to it. */
+export const USE_HERE: Button = { text: "Use my account here", command: "wallet here" };
 /** Makes an account of the chat's own. */
 export const CREATE: Button = { text: "Create my wallet", command: "wallet new" };
 
@@ -89,7 +83,7 @@ const HOW_TO_OWN: Paragraph[] = [
 export function buildRecipientsCard(
   listed: readonly { address: string; countsFrom: number }[],
   now: number,
-): Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] } {
+): CardWithButtons {
   const lines = listed.map(({ address, countsFrom }): Paragraph => [
     { code: address },
     countsFrom > now ? ` counts from ${formatDateTime(countsFrom)} on` : "",
@@ -215,12 +209,7 @@ export function buildPortfolioCard(portfolio: {
   return [
     book === undefined
       ? [{ bold: "📊 Your portfolio on Base" }, "\n", { code: address }]
-      : [
-          { bold: `${ON_PAPER}your portfolio` },
-          "\nNothing here is real. ",
-          { command: "paper" },
-          " says more.",
-        ],
+      : [{ bold: `${ON_PAPER}your portfolio` }, "\nOrders move this, and nothing real."],
     holdings.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: `$${formatUsd(portfolio.totalValueUsd)}` }],
     ...(portfolio.result.since === null ? [] : [buildResultLines(portfolio.result)]),
@@ -229,6 +218,16 @@ export function buildPortfolioCard(portfolio: {
       : [[`Beside it the wallet really holds $${formatUsd(realValueUsd)}.`]]),
   ];
 }
+
+/** What paper is. @param start What a book begins with, in words. */
+export const buildPaperOffer = (start: string): Paragraph[] => [
+  [{ bold: "📝 Paper: everything but the money" }],
+  [
+    `You order as ever, with the same limits and cards, live quotes and fees; but what moves is a book that starts with ${start}. Nothing real is signed or sent, and what your wallet holds stays.`,
+  ],
+  ["It is on at once. Back to live takes two hours, is told here, and a freeze cancels it."],
+  ["Now your account is live: orders move real money."],
+];
 
 /** What was paid in, what the wallet has made of it, and its network fees. */
 function buildResultLines({

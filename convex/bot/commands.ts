@@ -50,27 +50,13 @@ export type ParsedCommand = {
 
 const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
 
-/** Letters of other scripts that look like those of `freeze`. */
-const LOOKALIKES: Readonly<Record<string, string>> = {
-  ƒ: "f",
-  ғ: "f",
-  г: "r",
-  е: "e",
-  є: "e",
-  ε: "e",
-  ʐ: "z",
-  ᴢ: "z",
-};
-
 /** Whether a word means freeze, in any spelling: a needless freeze can be ended, and a late one is worthless. */
 function isFreeze(word: string): boolean {
-  const letters = Array.from(
-    word
-      .toLowerCase()
-      .normalize("NFKD")
-      .replace(/[\p{M}\p{Cf}]/gu, ""),
-  );
-  return /^\/?f+r+e+z+e*[.!]*$/.test(letters.map((one) => LOOKALIKES[one] ?? one).join(""));
+  const letters = word
+    .toLowerCase()
+    .normalize("NFKD")
+    .replace(/[\p{M}\p{Cf}]/gu, "");
+  return /^\/?f+r+e+z+e*[.!]*$/.test(letters);
 }
 
 /** `/name argument` or `/name@bot argument`; `null` for any other text. */
@@ -150,11 +136,11 @@ type Access = "anywhere" | "alone" | "own" | "linked";
  */
 type Trait = "inPlace" | "binds";
 
-/** What answers a command: the table of handlers in `handlers` (mutation), `service` (action) or `updates` (receipt). */
-type Runner = "mutation" | "action" | "receipt";
+/** What answers a command: the table of handlers in `handlers` (mutation) or in `actionHandlers`. */
+type Runner = "mutation" | "action";
 
 type CommandRow<By extends Runner = Runner> = {
-  /** `mutation` needs no provider, `action` asks one; `receipt` is answered before a job keeps its argument. */
+  /** `mutation` needs no provider, `action` asks one. */
   by: By;
   access: Access;
   /** For the help: `CODE`, `[TOKEN]`; "" for none. */
@@ -202,19 +188,19 @@ const ROWS = {
   gas: define("action", "linked", "[USDC]", "Gets ETH for network fees with your USDC, after a tap", "binds"),
   recipients: define("mutation", "linked", "[add ADDRESS]", "Whom you send to", "inPlace", "binds"),
   limits: define("mutation", "linked", "[USD]", "What may move in a day, and what is left of it", "binds"),
-  me: define("mutation", "linked", "", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
   freeze: define("mutation", "alone", "", "Stops everything that moves your money, at once", "binds"),
   unfreeze: define("mutation", "linked", "", "Ends a freeze two hours from now", "binds"),
   login: define("action", "alone", "[CODE]", "Makes another chat or the web application your login", "binds"),
   newid: define("mutation", "linked", "", "Replaces an account id that has leaked", "inPlace", "binds"),
   connect: define("action", "alone", "CODE", "Links this chat to your account elsewhere", "inPlace", "binds"),
   unlink: define("mutation", "alone", "", "Unlinks this chat"),
+  me: define("mutation", "linked", "", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
   ai: define("mutation", "linked", "", "Your account in AI clients and programs: its id, its keys", "binds"),
   export: define("mutation", "linked", "", "Your data as a file", "binds"),
   delete: define("mutation", "linked", "", "Deletes your data; the wallet stays yours", "inPlace", "binds"),
   start: define("action", "anywhere", "", "Says hello", "binds"),
   help: define("mutation", "anywhere", "", "What I can do", "inPlace"),
-  own: define("receipt", "alone", "CODE", "", "inPlace", "binds"),
+  own: define("mutation", "alone", "", "", "inPlace", "binds"),
   approve: define("mutation", "linked", "", "", "inPlace", "binds"),
   refuse: define("mutation", "linked", "", "", "inPlace", "binds"),
   pause: define("mutation", "linked"),

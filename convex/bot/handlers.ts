@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { readStanding } from "../accounts/chats";
 import { listAsked, listNewestOrders } from "../accounts/overview";
 import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
 import { replaceAccountId } from "../accounts/profile";
@@ -29,9 +30,9 @@ import { buildDecidedCard } from "../wallets/orders/cards";
 import { answerQuestion } from "../wallets/orders/questions";
 import { buildAlertCard } from "../whales/cards";
 import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
-import { answerAi, answerDelete, answerExport, answerLimits, answerMe } from "./account";
+import { answerAi, answerDelete, answerExport, answerLimits, answerMe, answerOwn } from "./account";
 import {
-  needsAccount,
+  explainStanding,
   ONLY_LOGIN,
   buildOrdersCard,
   buildRecipientsCard,
@@ -39,12 +40,12 @@ import {
   buildStatusCard,
 } from "./cards";
 import { findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
-import { buildHelp } from "./help";
 import {
   answerOrReason,
   putAnswer,
   reply,
   askWhichToken,
+  buildHelp,
   buildQuestion,
   type CommandOutcome,
   type CommandRequest,
@@ -52,9 +53,9 @@ import {
 
 /**
  * Handlers of commands that need no provider. One transaction carries out the command and queues its answer, once an
- * update. Some only read, others change something.
+ * update.
  */
-type Read = (ctx: QueryCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
+type Handler = (ctx: MutationCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
 
 /** The focus of research in an argument: a token, "" for the whole market, `null` for words that name no token. */
 async function resolveFocusName(ctx: QueryCtx, argument: string, now: number): Promise<string | null> {
@@ -79,7 +80,22 @@ const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 /** The last orders that /orders shows. */
 const SHOWN_ORDERS = 8;
 
-const READS = {
+export const bind = internalMutation({
+  args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { job, name, userId, argument, ...message }) => {
+    if (!(await completeWork(ctx, job))) return null;
+    const { updateId, sender, tapped } = message;
+    const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
+    const command = findCommand(name)?.name;
+    if (command === undefined || !isAnsweredBy("mutation", command))
+      throw new Error(`No mutation answers /${name}`);
+    await putAnswer(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
+    return null;
+  },
+});
+
+const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   help: (_ctx, { argument }) => buildHelp(argument),
   alerts: async (ctx, { userId, now }) => buildListCard(await listWithValues(ctx, userId), now),
   signals: async (ctx, { argument }) => {
@@ -135,27 +151,6 @@ const READS = {
       answer: buildStatusCard(await Promise.all(active.map((one) => toPublicShift(ctx, one))), now),
     };
   },
-} satisfies Record<string, Read>;
-
-type Change = (ctx: MutationCtx, request: CommandRequest) => CommandOutcome | Promise<CommandOutcome>;
-
-export const bind = internalMutation({
-  args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { job, name, userId, argument, ...message }) => {
-    if (!(await completeWork(ctx, job))) return null;
-    const { updateId, sender, tapped } = message;
-    const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
-    const command = findCommand(name)?.name;
-    if (command === undefined || !isAnsweredBy("mutation", command))
-      throw new Error(`No mutation answers /${name}`);
-    await putAnswer(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
-    return null;
-  },
-});
-
-const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
-  ...READS,
 
   follow: async (ctx, { sender, userId, argument, now }) => {
     const focus = await resolveFocusName(ctx, argument, now);
@@ -209,7 +204,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
   }),
   freeze: async (ctx, { sender, now }) => {
     const userId = await findUserInSay(ctx, sender.messengerId, now);
-    if (userId === null) return needsAccount(ctx, sender.messengerId);
+    if (userId === null) return explainStanding(await readStanding(ctx, sender.messengerId));
     await freezeAccount(ctx, userId, "chat");
     return { answer: [] };
   },
@@ -244,6 +239,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Change>> = {
     const asked = wallet === null ? [] : await listAsked(ctx, wallet.walletId, now);
     return { answer: buildOrdersCard(asked, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
   },
+  own: answerOwn,
   me: answerMe,
   limits: answerLimits,
   ai: answerAi,

@@ -1,21 +1,25 @@
 import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
+import type { Standing } from "../accounts/chats";
 import { getErrorData } from "../lib/errors";
 import { explainRefusal } from "../messenger/failures";
 import type { Button, Paragraph } from "../messenger/format";
 import { ANSWER, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
-import { vButtons, vPicture, vSecret, vSpan, type Picture } from "../messenger/tables";
+import { vButtons, vPicture, vSecret, vSpan, type Picture, type Secret } from "../messenger/tables";
 import { UNCONFIRMED } from "./cards";
 import {
   buildPrivateLink,
   findCommand,
   isForGroups,
+  menu,
   parseCommand,
   type BotMessage,
+  type CommandName,
   type Sender,
 } from "./commands";
+import { vExchange } from "./questions";
 
-/** The request of a command's handler, its outcome, and the delivery of the answer. */
+/** The request of a command's handler, its outcome, the help, and the delivery of an answer. */
 
 /** A command as it was sent. */
 export type CommandRequest = {
@@ -30,6 +34,8 @@ export type CommandRequest = {
   /** Epoch ms. */
   now: number;
 };
+/** One that an action answers. `standing`: what the sender has here. */
+export type ActionRequest = CommandRequest & { standing: Standing };
 
 /** The answer to a command; no paragraphs for no answer. */
 export const vCommandOutcome = v.object({
@@ -37,13 +43,16 @@ export const vCommandOutcome = v.object({
   buttons: v.optional(vButtons),
   picture: v.optional(vPicture),
   secret: v.optional(vSecret),
+  /** The question that it answers, with the words of the answer, to be stored with it. */
+  exchange: v.optional(vExchange),
 });
 
 export type CommandOutcome = {
   answer: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[] | undefined;
   picture?: Picture | undefined;
-  secret?: Infer<typeof vSecret> | undefined;
+  secret?: Secret | undefined;
+  exchange?: Infer<typeof vExchange>;
 };
 
 /** An answer of words alone. */
@@ -58,6 +67,46 @@ export function buildQuestion(title: string, meaning: Paragraph, tap: Button): C
 
 export function askWhichToken(command: string): CommandOutcome {
   return reply("Name one token by its symbol, such as ", { command }, " BTC.");
+}
+
+/** The help's sections, by the word of the button: the commands of the menu from one on. */
+const SECTIONS: readonly { word: string; title: string; from: CommandName }[] = [
+  { word: "prices", title: "🔔 Prices and alerts", from: "price" },
+  { word: "signals", title: "📈 Signals and whales", from: "signals" },
+  { word: "research", title: "🔬 Research", from: "research" },
+  { word: "wallet", title: "💳 Wallet and orders", from: "wallet" },
+  { word: "safety", title: "🔐 Safety and logins", from: "freeze" },
+  { word: "account", title: "🤖 Account and AI", from: "me" },
+];
+
+export const HELP_BUTTONS: readonly (readonly Button[])[] = [0, 2, 4].map((at) =>
+  SECTIONS.slice(at, at + 2).map(({ word, title }) => ({ text: title, command: `help ${word}` })),
+);
+
+/** The help: what the bot is, or the commands of a section. @param word The section's; any other word shows the first. */
+export function buildHelp(word = "", introduction?: string): CommandOutcome {
+  const at = SECTIONS.findIndex((one) => one.word === word);
+  const section = SECTIONS[at];
+  const findPlace = (from: CommandName | undefined) => menu.findIndex(({ name }) => name === from);
+  const next = findPlace(SECTIONS[at + 1]?.from);
+  const lines = menu
+    .slice(findPlace(section?.from), next === -1 ? undefined : next)
+    .flatMap(({ name, argument, summary }): Paragraph => [
+      "\n",
+      { command: name },
+      `${argument === "" ? "" : ` ${argument}`}: ${summary}`,
+    ]);
+  const about: Paragraph[] = [
+    ["I follow crypto markets, alert you, research, and keep a wallet. I move nothing without your tap."],
+    ["Say what you want in your own words, or choose:"],
+  ];
+  return {
+    answer: [
+      ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
+      ...(section === undefined ? about : [[{ bold: section.title }, ...lines]]),
+    ],
+    buttons: HELP_BUTTONS,
+  };
 }
 
 /** The outcome of a command, or the reason of its refusal as an answer. */

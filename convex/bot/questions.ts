@@ -1,36 +1,69 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { internalQuery } from "../_generated/server";
-import { vChatTurn, type ChatTurn } from "../chat/runs";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { DEFAULT_AGENT } from "../chat/agents";
+import { listRememberedTurns, storeExchange, vChatTurn, vReply, type ChatTurn } from "../chat/runs";
 import { MINUTE } from "../lib/time";
-import { defineMutation } from "../platform/changes";
-import { botTables } from "./tables";
+import { refuseBeyond } from "../platform/limits/budget";
+import { toBillingSubject, vCaller } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
 
-/** The bot's own question to a chat without a user, whose exchanges are stored nowhere else. */
+/**
+ * Questions to the assistant in private chats: a user's are stored as their runs; of a chat without a user nothing is stored
+ * but the bot's own question to it, for some minutes.
+ */
 
 const ANSWERED_WITHIN_MS = 10 * MINUTE;
 
-/** Keeps an exchange whose answer asks something; any other one ends what was open. */
-export const keepOpen = defineMutation(
-  botTables.botQuestions.validator.omit("askedAt").fields,
-  async (ctx, exchange) => {
-    const { messengerId, answer } = exchange;
-    const former = await getOneFrom(ctx.db, "botQuestions", "by_messengerId", messengerId);
-    if (former !== null) await ctx.db.delete("botQuestions", former._id);
-    if (/[?？؟]/.test(answer)) await ctx.db.insert("botQuestions", { ...exchange, askedAt: Date.now() });
-  },
-);
+/** The private chat, and its linked user; "" for none. */
+const vAsker = v.object({ messengerId: v.string(), userId: v.string() });
+type Asker = Infer<typeof vAsker>;
 
-/** The turns of a question that is not older than ten minutes. @param args.now Epoch ms. */
-export const readOpen = internalQuery({
-  args: { messengerId: v.string(), now: v.number() },
+/** A question and its answer, to be stored with the answer's card. */
+export const vExchange = v.object({ question: v.string(), ...vReply.fields });
+
+/**
+ * Counts a question before a model is asked.
+ * @param args.asker `null` for a group, which gets nothing personal, and whose conversation is not stored.
+ * @returns The earlier turns of the conversation.
+ * @throws AppError `rate_limited`
+ */
+export const beginQuestion = internalMutation({
+  args: { caller: vCaller, asker: v.union(vAsker, v.null()) },
   returns: v.array(vChatTurn),
-  handler: async (ctx, { messengerId, now }): Promise<ChatTurn[]> => {
-    const row = await getOneFrom(ctx.db, "botQuestions", "by_messengerId", messengerId);
-    if (row === null || row.askedAt < now - ANSWERED_WITHIN_MS) return [];
-    return [
-      { role: "user", content: row.question },
-      { role: "assistant", content: row.answer },
-    ];
+  handler: async (ctx, { caller, asker }) => {
+    await charge(ctx, "question", caller);
+    await refuseBeyond(ctx, toBillingSubject(caller));
+    if (asker === null) return [];
+    const now = Date.now();
+    const { userId, messengerId } = asker;
+    return userId === ""
+      ? readOpenQuestion(ctx, messengerId, now)
+      : listRememberedTurns(ctx, userId, DEFAULT_AGENT, now);
   },
 });
+
+/** The turns of a question that is not older than ten minutes. @param now Epoch ms. */
+async function readOpenQuestion(ctx: QueryCtx, messengerId: string, now: number): Promise<ChatTurn[]> {
+  const row = await getOneFrom(ctx.db, "botQuestions", "by_messengerId", messengerId);
+  if (row === null || row.askedAt < now - ANSWERED_WITHIN_MS) return [];
+  return [
+    { role: "user", content: row.question },
+    { role: "assistant", content: row.answer },
+  ];
+}
+
+/** Stores an exchange, once per key; of a chat without a user only one whose answer asks something. */
+export async function keepExchange(
+  ctx: MutationCtx,
+  { userId, messengerId }: Asker,
+  { question, ...reply }: Infer<typeof vExchange>,
+  key: string,
+): Promise<void> {
+  if (userId !== "") return storeExchange(ctx, { userId, agentId: DEFAULT_AGENT, question, reply, key });
+  const former = await getOneFrom(ctx.db, "botQuestions", "by_messengerId", messengerId);
+  if (former !== null) await ctx.db.delete("botQuestions", former._id);
+  const { answer } = reply;
+  if (/[?？؟]/.test(answer))
+    await ctx.db.insert("botQuestions", { messengerId, question, answer, askedAt: Date.now() });
+}

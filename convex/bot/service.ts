@@ -1,8 +1,10 @@
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
+import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
+import type { Standing } from "../accounts/chats";
 import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts/cards";
 import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
 import type { Answered } from "../alerts/service";
@@ -25,7 +27,9 @@ import { isChatUser, toChatUser } from "../messenger/model";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
-import { CODE_SHOWN, FAILED, FORWARDED, needsAccount, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
+import { readPortfolio } from "../wallets/past/portfolio";
+import { vWatched } from "./arrivals";
+import { CODE_SHOWN, FAILED, FORWARDED, explainStanding, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
 import { answerPrice, actionHandlers } from "./actionHandlers";
 import { answerByModel, toCaller } from "./assistant";
 import {
@@ -40,24 +44,30 @@ import {
   type BotMessage,
   type Sender,
 } from "./commands";
-import { buildHelp, HELP_BUTTONS } from "./help";
 import { explainOrder, isNearlyOrder, propose, readOrder, WAITING } from "./orders";
 import { parsePhrase } from "./phrases";
-import { reply, askWhichToken, type CommandOutcome, type CommandRequest, vCommandOutcome } from "./outcomes";
+import {
+  askWhichToken,
+  buildHelp,
+  HELP_BUTTONS,
+  reply,
+  vCommandOutcome,
+  type ActionRequest,
+  type CommandOutcome,
+  type CommandRequest,
+} from "./outcomes";
 
 /** Answers one message. Its text is data, whoever wrote it; a tapped button stands for its command. */
 export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
-  const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, {
-    messengerId: sender.messengerId,
-  });
-  const userId = link?.confirmed === true ? link.userId : null;
+  const { messengerId } = sender;
+  const standing: Standing = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
   // A group sees the bot type only after a mention is known to be this bot's.
   const to = parseCommand(message.text)?.to ?? message.to ?? "";
   if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
   const worked = await showTypingWhile(
     sender,
-    answerText(ctx, message, userId).catch((error: unknown) => explainFailure(error, message.text)),
+    answerText(ctx, message, standing).catch((error: unknown) => explainFailure(error, message.text)),
   );
   if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
   else if ("bind" in worked) {
@@ -66,7 +76,7 @@ export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ..
   } else {
     const outcome = parse(vCommandOutcome, worked);
     // The chat has just taken the account whose wallet it is shown.
-    const told = message.text === "/wallet here" ? null : userId;
+    const told = message.text === "/wallet here" ? null : standing.userId;
     const stored = { ...message, job, userId: told, outcome, usage: takeUsage() };
     await ctx.runMutation(internal.bot.updates.storeBotAnswer, stored);
   }
@@ -79,21 +89,15 @@ async function isMe(name: string): Promise<boolean> {
 async function answerText(
   ctx: ActionCtx,
   { updateId, sender, text, forwarded, tapped }: BotMessage,
-  userId: string | null,
+  standing: Standing,
 ): Promise<Worked> {
   if (text === "") return buildHelp("", "I can't hear voice messages or see pictures yet.");
   if (isKeyRequest(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text) ?? (sender.alone && !forwarded ? parsePhrase(text) : null);
   const argument = parsed?.argument ?? text.trim();
   const isTap = tapped !== undefined;
-  const request: CommandRequest = {
-    updateId,
-    sender,
-    userId: userId ?? "",
-    argument,
-    isTap,
-    now: Date.now(),
-  };
+  const userId = standing.userId ?? "";
+  const request = { updateId, sender, userId, standing, argument, isTap, now: Date.now() };
   if (parsed === null) {
     // A coin's name asks for its price, which needs no model.
     const isName = argument.split(/\s+/).length <= 3;
@@ -110,12 +114,10 @@ async function answerText(
       ? reply(PRIVATE_ONLY, CODE_SHOWN)
       : { ...reply(PRIVATE_ONLY), buttons: [[{ text: "Write to me", command: name }]] };
   // An account without a link has alerts of its own.
-  const owner = userId ?? (access === "own" ? toChatUser(sender.messengerId) : "");
-  if (owner === "" && access === "linked") return needsAccount(ctx, sender.messengerId);
+  const owner = userId === "" && access === "own" ? toChatUser(sender.messengerId) : userId;
+  if (owner === "" && access === "linked") return explainStanding(standing);
   if (isAnsweredBy("mutation", name)) return { bind: name, argument, owner };
-  if (isAnsweredBy("action", name)) return HANDLERS[name](ctx, { ...request, userId: owner });
-  // Its receipt has answered it.
-  return { answer: [] };
+  return HANDLERS[name](ctx, { ...request, userId: owner });
 }
 
 /** The answer after a failure; for a question without a model, with what still works. */
@@ -159,7 +161,7 @@ async function keepTyping(botToken: string, sender: Sender, done: AbortSignal): 
 
 /** `wait`: research is under way. `bind`: a mutation answers the command (`handlers`). */
 type Worked = CommandOutcome | "wait" | { bind: CommandsBy<"mutation">; argument: string; owner: string };
-type Work = (ctx: ActionCtx, request: CommandRequest) => Promise<Worked>;
+type Work = (ctx: ActionCtx, request: ActionRequest) => Promise<Worked>;
 
 /** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
@@ -171,12 +173,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
-    if (TAPPED.test(argument) && isTap) {
-      const { seed, ...card } = await answerTap(ctx, userId, argument, request.sender.messengerId);
-      if (seed === undefined) return card;
-      const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
-      return { ...card, secret: { handle, subject: `call ${seed}` } };
-    }
+    if (TAPPED.test(argument) && isTap) return answerTap(ctx, userId, argument, request.sender.messengerId);
     if (TAPPED.test(argument)) return { bind: "alerts", argument, owner: userId };
     const standing = readStanding(argument);
     if (standing !== null) return proposeStanding(ctx, request, standing);
@@ -217,13 +214,13 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
 /** Plain words in a private chat: an order, an alert, or a question. */
 async function answerWords(
   ctx: ActionCtx,
-  request: CommandRequest,
+  request: ActionRequest,
   forwarded: boolean,
 ): Promise<CommandOutcome> {
-  const { sender, userId, argument: text } = request;
+  const { userId, argument: text } = request;
   const order = forwarded ? null : readOrder(text);
   const isNear = !forwarded && order === null && isNearlyOrder(text);
-  if (order !== null && userId === "") return needsAccount(ctx, sender.messengerId);
+  if (order !== null && userId === "") return explainStanding(request.standing);
   if (order !== null) return propose(ctx, request, order);
   const standing = forwarded ? null : readStanding(text);
   if (standing !== null) return proposeStanding(ctx, request, standing);
@@ -242,11 +239,11 @@ const toOwner = ({ userId, sender }: CommandRequest): string =>
 /** The card of a standing order in a chat's words. */
 async function proposeStanding(
   ctx: ActionCtx,
-  request: CommandRequest,
+  request: ActionRequest,
   wish: NonNullable<ReturnType<typeof readStanding>>,
 ): Promise<CommandOutcome> {
-  const { sender, userId } = request;
-  if (userId === "" || isChatUser(userId)) return needsAccount(ctx, sender.messengerId);
+  const { sender, userId, standing } = request;
+  if (userId === "" || isChatUser(userId)) return explainStanding(standing);
   await charge(ctx, "alert", toCaller(request));
   return answerStandingWords(ctx, { userId, messengerId: sender.messengerId }, wish);
 }
@@ -261,6 +258,12 @@ async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   const handle = await createFunctionHandle(internal.pictures.drawings.alert);
   return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }
+
+/** One look at a watched wallet: what has come is entered as its moves. */
+export const lookAtWallet = defineWorker(vWatched, async (ctx, watched) => {
+  await readPortfolio(ctx, pick(watched, ["walletId", "address"]), false);
+  await ctx.runMutation(internal.bot.arrivals.tellArrivals, watched);
+});
 
 /**
  * `npx convex run --prod bot/service:register`: tells the messenger where this deployment's bot gets its messages, and

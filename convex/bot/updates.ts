@@ -6,8 +6,7 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../platform/limits/charges";
-import { derivePseudonym } from "../lib/crypto";
-import { formatDateTime, SECOND, MINUTE } from "../lib/time";
+import { SECOND, MINUTE } from "../lib/time";
 import {
   buildFailureHandler,
   enqueueWork,
@@ -17,11 +16,9 @@ import {
   vFailure,
   vJob,
 } from "../platform/work";
-import { OWNED } from "../accounts/claims";
 import { moveChat } from "../messenger/outbox";
 import { noteTaken } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
-import { findWallet } from "../wallets/model";
 import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
@@ -32,7 +29,8 @@ import {
   vMessage,
   type BotMessage,
 } from "./commands";
-import { answerOrReason, putAnswer, reply, type CommandOutcome, vCommandOutcome } from "./outcomes";
+import { putAnswer, reply, vCommandOutcome } from "./outcomes";
+import { keepExchange } from "./questions";
 
 /** Messages to the bot, from their receipt to their answer. */
 
@@ -85,8 +83,6 @@ async function openAnswer(
   command: ParsedCommand | null,
 ): Promise<void> {
   const { sender } = message;
-  const owners = await answerOwner(ctx, message);
-  if (owners !== null) return putAnswer(ctx, message, owners);
   const userId = await findUserOfMessenger(ctx, sender.messengerId);
   // Words may need the model, so they wait for a place, and commands do not; a single word is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
@@ -100,22 +96,27 @@ async function openAnswer(
   });
 }
 
+/** The words that the payload of a link to the bot stands for, as pages, groups' buttons and `connect` make them; or `null`. */
+function readPayload(payload: string): string | null {
+  if (/^(?:signals|whales)$/.test(payload)) return "/subscribe";
+  if (payload === "help") return "/help";
+  const [, coin] = /^price_([A-Z0-9-]{1,20})$/.exec(payload) ?? [];
+  const [, code] = /^own_([0-9a-f]{24})$/.exec(payload) ?? [];
+  const command = code === undefined ? parsePrivateLink(payload) : `own ${code}`;
+  return coin ?? (command === null ? null : `/${command}`);
+}
+
 /**
- * A message's text as it is stored: the hash of a link code stands in the code's place, as in buttons, and any other
- * payload of a link to the bot is dropped, but for those of our pages, which lead to the subscriptions and to a coin's price.
- * Without a key no code is valid.
+ * A message's text as it is stored: the hash of a link code stands in the code's place, as in buttons, and what a link to the
+ * bot stands for in the link's. Any other payload of a link is dropped. Without a key no code is valid.
  */
 function hideCode(text: string, command: ParsedCommand | null): string {
-  if (command?.name === "start" && /^(?:signals|whales)$/.test(command.argument))
-    return command.to === null ? "/subscribe" : `/subscribe@${command.to}`;
-  const [, coin] = /^price_([A-Z0-9-]{1,20})$/.exec(command?.name === "start" ? command.argument : "") ?? [];
-  if (coin !== undefined) return coin;
-  const linked = command?.name === "start" ? parsePrivateLink(command.argument) : null;
-  if (linked !== null) return `/${linked}`;
-  if (command?.name === "start" && command.argument === "help") return "/help";
-  if (command?.name === "start" && !hasCode(command)) return "/start";
-  if (command === null || !hasCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return text;
-  return `/${command.name} ${hashCode(command.argument)}`;
+  if (command === null) return text;
+  const { name, argument, to } = command;
+  if (hasCode(command)) return isSet("WALLET_ENCRYPTION_KEY") ? `/${name} ${hashCode(argument)}` : text;
+  if (name !== "start") return text;
+  const said = readPayload(argument) ?? "/start";
+  return to === null || !said.startsWith("/") ? said : said.replace(/^\S+/, `$&@${to}`);
 }
 
 /** Invalidates a code that a whole group could read, whichever bot it was meant for. @returns Whether it was valid. */
@@ -127,52 +128,6 @@ async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Prom
     (await findCodeByHash(ctx, "link", codeHash)) ?? (await findCodeByHash(ctx, "login", codeHash));
   if (code !== null) await ctx.db.delete("codes", code._id);
   return code !== null;
-}
-
-/** The payload of a link for an owner: the code follows the prefix. */
-const OWNER_LINK = /^own_([0-9a-f]{24})$/;
-
-/**
- * The answer to a link for an owner, or to the tap on Own; `null` for any other message. The receiving transaction makes
- * it, so that no job stores the code.
- */
-async function answerOwner(ctx: MutationCtx, message: BotMessage): Promise<CommandOutcome | null> {
-  const { sender, text, forwarded } = message;
-  if (!sender.alone || forwarded) return null;
-  const command = parseCommand(text);
-  const [, offered] = OWNER_LINK.exec(command?.name === "start" ? command.argument : "") ?? [];
-  if (offered !== undefined) return answerOrReason(() => offerWallet(ctx, offered, sender.messengerId));
-  if (command?.name !== "own") return null;
-  return answerOrReason(() => claimByCode(ctx, command.argument, sender.messengerId));
-}
-
-async function claimByCode(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
-  const { waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, {
-    code,
-    messengerId,
-    isTap: true,
-  });
-  if (waits === null) return { answer: [[{ bold: "🔐 Owned" }], [OWNED]] };
-  const later = `${waits.why}, so it is yours from ${formatDateTime(waits.until)}, unless somebody who knows its id ends your claim before. You are told here then; until then everything stays as it is.`;
-  return { answer: [[{ bold: "🔐 Not yours yet" }], [later]] };
-}
-
-async function offerWallet(ctx: MutationCtx, code: string, messengerId: string): Promise<CommandOutcome> {
-  const link = { code, messengerId, isTap: false };
-  const { userId, waits } = await ctx.runMutation(internal.accounts.claims.claimByLink, link);
-  const wallet = await findWallet(ctx, userId, "custody");
-  return {
-    answer: [
-      [{ bold: "🔐 Is this your wallet?" }],
-      [wallet === null ? "There is no wallet yet." : { code: wallet.address }],
-      [`Its account is called ${derivePseudonym(userId)}.`],
-      [
-        "If you tap Own, this chat decides: orders with only the account id wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
-      ],
-      ...(waits !== null ? [[`${waits.why}, so it is yours 48 hours after your tap.`]] : []),
-    ],
-    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
-  };
 }
 
 /** Stores an answer, with the end of its job. */
@@ -188,9 +143,17 @@ export const storeBotAnswer = defineMutation(
   async (ctx, { job, userId, outcome, usage, ...message }) => {
     await flushUsage(ctx, usage);
     if (!(await completeWork(ctx, job))) return;
+    const { messengerId } = message.sender;
     // A chat that was unlinked meanwhile gets none of the user's data.
-    if (userId === null || userId === (await findUserOfMessenger(ctx, message.sender.messengerId)))
-      await putAnswer(ctx, message, outcome);
+    if (userId !== null && userId !== (await findUserOfMessenger(ctx, messengerId))) return;
+    if (outcome.exchange !== undefined)
+      await keepExchange(
+        ctx,
+        { userId: userId ?? "", messengerId },
+        outcome.exchange,
+        `update:${message.updateId}`,
+      );
+    await putAnswer(ctx, message, outcome);
   },
 );
 

@@ -1,43 +1,108 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import type { PaperMode } from "../accounts/paper";
+import { changePaper } from "../accounts/paperHttp";
 import { getRequired } from "../lib/env";
-import { charge } from "../platform/limits/charges";
+import { formatUnits } from "../lib/money/amounts";
+import { listKeys } from "../lib/objects";
 import { formatDateTime } from "../lib/time";
-import type { Button } from "../messenger/format";
-import { SECRET_MARK } from "../messenger/tables";
+import type { Button, Paragraph } from "../messenger/format";
+import { SECRET_MARK, type Secret } from "../messenger/tables";
+import { charge } from "../platform/limits/charges";
+import { getPaperStart } from "../wallets/book";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { readPortfolio } from "../wallets/past/portfolio";
-import type { ChatAccount } from "../accounts/chats";
-import { buildDepositCard, buildHistoryCard, CREATE, needsAccount } from "./cards";
-import { buildQuestion, reply, type CommandOutcome, type CommandRequest } from "./outcomes";
+import { WALLET_TOKENS } from "../wallets/tokens";
+import {
+  buildDepositCard,
+  buildHistoryCard,
+  buildPaperOffer,
+  buildPortfolioCard,
+  explainStanding,
+  formatShortAmount,
+} from "./cards";
+import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
 
-/** Answers about the account of a private chat that take more than one transaction: its wallet, and its login. */
+/** Answers about a chat's wallet, live and on paper, and about its login. For actions. */
+
+const PORTFOLIO: Button = { text: "Portfolio", command: "portfolio" };
 
 /**
  * The wallet's address with a picture to scan; for half an hour the wallet is looked at. A tap makes an account where there
  * is none (`new`), or moves the account's link to the chat that is its login (`here`).
  */
-export async function answerWallet(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
-  const { argument, isTap, sender } = request;
-  const { messengerId } = sender;
+export async function answerWallet(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
+  const { argument, isTap, standing } = request;
+  const { messengerId } = request.sender;
   getRequired("WALLET_ENCRYPTION_KEY");
-  if (isTap && argument === "here")
-    await ctx.runMutation(internal.accounts.chats.moveLinkToLogin, { messengerId });
-  const make = isTap && argument === "new";
-  const { ensureAccount } = internal.accounts.chats;
-  const account: ChatAccount | null = await ctx.runMutation(ensureAccount, { messengerId, make });
-  if (account === null) return needsAccount(ctx, messengerId);
-  const { userId, isLogin } = account;
-  const { address, existing, book } = await ensureWallet(ctx, { userId, kind: "custody" });
-  await ctx.runMutation(internal.bot.arrivals.watch, { userId, address, isNew: !existing });
+  const isTaken = isTap && (argument === "here" || argument === "new");
+  if (!isTaken && request.userId === "") return explainStanding(standing);
+  const taken = { messengerId, isHere: argument === "here" };
+  const { userId, isLogin } = isTaken
+    ? await ctx.runMutation(internal.accounts.chats.takeAccount, taken)
+    : { userId: request.userId, isLogin: standing.isLogin };
+  const { existing, book, ...wallet } = await ensureWallet(ctx, { userId, kind: "custody" });
+  await ctx.runMutation(internal.bot.arrivals.watch, { ...wallet, userId, isNew: !existing });
   const handle = await createFunctionHandle(internal.pictures.drawings.deposit);
-  const buttons = [[{ text: "Portfolio", command: "portfolio" }]];
   return {
-    answer: buildDepositCard(address, isLogin, book !== undefined),
-    buttons,
-    picture: { handle, subject: address },
+    answer: buildDepositCard(wallet.address, isLogin, book !== undefined),
+    buttons: [[PORTFOLIO]],
+    picture: { handle, subject: wallet.address },
   };
+}
+
+/** What the wallet, or the account's book on paper, holds and has made. */
+export async function answerPortfolio(ctx: ActionCtx, { userId }: ActionRequest): Promise<CommandOutcome> {
+  const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+  const answer = buildPortfolioCard({ ...wallet, ...(await readPortfolio(ctx, wallet)) });
+  const past = [{ text: "History", command: "history" }];
+  if (wallet.book === undefined) {
+    past.push({ text: "Chart", command: "chart" });
+    return { answer, buttons: [past, [{ text: "Pay in", command: "wallet" }]] };
+  }
+  const { liveFrom }: PaperMode = await ctx.runQuery(internal.accounts.paper.readPaperMode, { userId });
+  const end: Paragraph[] =
+    liveFrom === null
+      ? []
+      : [[`Live from ${formatDateTime(liveFrom)} on, unless you freeze your account before.`]];
+  const goOn: Button =
+    liveFrom === null
+      ? { text: "Go live in 2 h", command: "paper live" }
+      : { text: "Stay on paper", command: "paper on" };
+  return {
+    answer: [...answer, [`The book began with ${listStart()}.`], ...end],
+    buttons: [past, [{ text: "Start again", command: "paper again" }, goOn]],
+  };
+}
+
+/** What a book begins with, in words. */
+function listStart(): string {
+  const start = getPaperStart();
+  const tokens = listKeys(start).map((token) => {
+    const amount = formatUnits(start[token] ?? 0n, WALLET_TOKENS[token].decimals);
+    return `${formatShortAmount(amount)} ${token}`;
+  });
+  return tokens.join(" and ");
+}
+
+/** What the buttons of /paper change. */
+const WISHES = {
+  on: { on: true },
+  live: { on: false },
+  again: { startAgain: true },
+} as const;
+const isWish = (word: string): word is keyof typeof WISHES => Object.hasOwn(WISHES, word);
+
+/** The account's book, or what paper is, with buttons that change the mode: only taps do. */
+export async function answerPaper(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
+  const { userId, argument, isTap, sender, updateId } = request;
+  const { messengerId } = sender;
+  if (isTap && isWish(argument))
+    await changePaper(ctx, userId, WISHES[argument], { messengerId, key: `chat_${updateId}` });
+  const { isOnPaper }: PaperMode = await ctx.runQuery(internal.accounts.paper.readPaperMode, { userId });
+  if (isOnPaper) return answerPortfolio(ctx, request);
+  return { answer: buildPaperOffer(listStart()), buttons: [[{ text: "📝 Switch on", command: "paper on" }]] };
 }
 
 /** The moves that `/history` shows, and the most. */
@@ -46,7 +111,7 @@ const [SHOWN_MOVES, MOST_MOVES] = [10, 25];
 /** The newest moves of the wallet, after a look at it. */
 export async function answerHistory(
   ctx: ActionCtx,
-  { userId, argument }: CommandRequest,
+  { userId, argument }: ActionRequest,
 ): Promise<CommandOutcome> {
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
   await readPortfolio(ctx, wallet);
@@ -54,14 +119,11 @@ export async function answerHistory(
   const { book } = wallet;
   const page = { walletId: book?.id ?? wallet.walletId, before: Number.MAX_SAFE_INTEGER, limit };
   const moves = await ctx.runQuery(internal.wallets.past.looks.listMoves, page);
-  return {
-    answer: buildHistoryCard(moves, book !== undefined),
-    buttons: [[{ text: "Portfolio", command: "portfolio" }]],
-  };
+  return { answer: buildHistoryCard(moves, book !== undefined), buttons: [[PORTFOLIO]] };
 }
 
 /** A picture of the wallet's worth over time. */
-export async function answerChart(ctx: ActionCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
+export async function answerChart(ctx: ActionCtx, { userId }: ActionRequest): Promise<CommandOutcome> {
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
   const { since } = (await readPortfolio(ctx, wallet)).result;
   if (wallet.book !== undefined)
@@ -70,34 +132,22 @@ export async function answerChart(ctx: ActionCtx, { userId }: CommandRequest): P
   const handle = await createFunctionHandle(internal.pictures.drawings.worth);
   return {
     ...reply({ bold: "📈 Your wallet's worth" }, `\nSince ${formatDateTime(Date.parse(since))}`),
-    buttons: [[{ text: "Portfolio", command: "portfolio" }]],
+    buttons: [[PORTFOLIO]],
     picture: { handle, subject: wallet.walletId },
   };
-}
-
-/** The button about the account of whoever starts the bot. A link that went with a deletion is restored. */
-export async function findAccountButton(ctx: ActionCtx, { sender, userId }: CommandRequest): Promise<Button> {
-  const portfolio = { text: "Portfolio", command: "portfolio" };
-  if (userId !== "" || !sender.alone) return portfolio;
-  const { messengerId } = sender;
-  if ((await ctx.runMutation(internal.accounts.chats.ensureAccount, { messengerId, make: false })) !== null)
-    return portfolio;
-  const { isLogin } = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
-  return isLogin ? { text: "Use my account here", command: "wallet here" } : CREATE;
 }
 
 /**
  * Makes the code by which another chat or the web application becomes the login; or, with a code of another chat (its hash),
  * asks whether this one shall, and after a tap opens that change.
  */
-export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+export async function answerLogin(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
   const { sender, argument: codeHash, userId, isTap } = request;
   const { messengerId } = sender;
   if (codeHash === "") {
-    if (userId === "") return needsAccount(ctx, messengerId);
+    if (userId === "") return explainStanding(request.standing);
     const asked = { userId, messengerId };
-    const seed: string = await ctx.runMutation(internal.accounts.chats.createLoginCode, asked);
-    const handle = await createFunctionHandle(internal.accounts.attachments.readSecret);
+    const secret: Secret = await ctx.runMutation(internal.accounts.chats.createLoginCode, asked);
     return {
       answer: [
         [{ bold: "🔑 Another login" }, "\n", { code: SECRET_MARK }],
@@ -107,7 +157,7 @@ export async function answerLogin(ctx: ActionCtx, request: CommandRequest): Prom
           " and the code from another private chat. Two hours later that is your login, and this chat stays linked. Show the code to nobody. A freeze cancels the change.",
         ],
       ],
-      secret: { handle, subject: `login ${seed}` },
+      secret,
     };
   }
   await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalQuery, mutation, type QueryCtx } from "../_generated/server";
+import { mutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { toTokenCredits, release, reserve, settleRun } from "../credits/model";
 import { getRequired } from "../lib/env";
@@ -93,12 +93,14 @@ export const start = mutation({
   },
 });
 
+export const vReply = v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() });
+
 /** Ends a run and its reservation, in one transaction. */
 export const finishRun = defineMutation(
   {
     runId: v.id("agentRuns"),
     job: vJob,
-    reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
+    reply: vReply,
   },
   async (ctx, { runId, job, reply }) => {
     if (!(await completeWork(ctx, job))) return;
@@ -152,7 +154,7 @@ const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
 /** The earlier turns for an agent's prompt, oldest first, without refused requests for a private key. */
-async function listRememberedTurns(
+export async function listRememberedTurns(
   ctx: QueryCtx,
   userId: string,
   agentId: string,
@@ -169,35 +171,24 @@ async function listRememberedTurns(
   return takeLastTurns(turns, REMEMBERED_CHARS);
 }
 
-export const readTurns = internalQuery({
-  args: { userId: v.string(), agentId: v.string(), now: v.number() },
-  returns: v.array(vChatTurn),
-  handler: (ctx, { userId, agentId, now }) => listRememberedTurns(ctx, userId, agentId, now),
-});
-
 /** Stores an exchange outside the web application, once per key; it cost no credits. */
-export const storeExchange = defineMutation(
-  {
-    userId: v.string(),
-    agentId: v.string(),
-    question: v.string(),
-    reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
-    key: v.string(),
-  },
-  async (ctx, { userId, agentId, question, reply, key }) => {
-    if ((await findRunByKey(ctx, userId, key)) !== null) return;
-    const now = Date.now();
-    await recordRun(ctx, {
-      userId,
-      agentId,
-      title: cut(question, TITLE_LENGTH),
-      status: "completed",
-      startedAt: now,
-      finishedAt: now,
-      question,
-      ...reply,
-      credits: 0,
-      idempotencyKey: key,
-    });
-  },
-);
+export async function storeExchange(
+  ctx: MutationCtx,
+  exchange: { userId: string; agentId: string; question: string; reply: Infer<typeof vReply>; key: string },
+): Promise<void> {
+  const { userId, agentId, question, reply, key } = exchange;
+  if ((await findRunByKey(ctx, userId, key)) !== null) return;
+  const now = Date.now();
+  await recordRun(ctx, {
+    userId,
+    agentId,
+    title: cut(question, TITLE_LENGTH),
+    status: "completed",
+    startedAt: now,
+    finishedAt: now,
+    question,
+    ...reply,
+    credits: 0,
+    idempotencyKey: key,
+  });
+}

@@ -12,6 +12,7 @@ import { isReachable, sendMessage, type SentFile } from "../providers/messenger"
 import { postWebhook } from "../providers/webhooks";
 import type { SendOutcome } from "../providers/sendOutcome";
 import type { Part, PartOutcome } from "./delivery";
+import { deriveSecretText } from "./model";
 import type { SendStep, SendAttempt } from "./outbox";
 import { getBotTokenSeal, SECRET_MARK, type Picture } from "./tables";
 import { vLane, type PostResult, type PostAttempt as Post } from "./webhooks/events";
@@ -66,10 +67,12 @@ export const deliverCards = defineWorker({}, async (ctx, { job }) => {
 async function sendPart(ctx: ActionCtx, next: SendAttempt, pictures: Pictures): Promise<SendStep> {
   const { userId, sealedBotToken, picture, part } = next;
   let botToken: string | undefined;
+  let text: string;
   try {
     const ownToken =
       sealedBotToken === null ? undefined : await openSeal(sealedBotToken, getBotTokenSeal(userId));
     botToken = ownToken ?? getOptional("MESSENGER_BOT_TOKEN");
+    text = next.secret === null ? part : part.replace(SECRET_MARK, deriveSecretText(next.secret));
   } catch (error) {
     return { kind: "refused", status: 403, reason: getErrorMessage(error) };
   }
@@ -80,10 +83,7 @@ async function sendPart(ctx: ActionCtx, next: SendAttempt, pictures: Pictures): 
   // The second attempt after an unknown outcome is the last one: wait until the messenger is reachable.
   if (next.patienceMs !== null && !(await isReachable(botToken)))
     return { kind: "wait", retryAfterMs: next.patienceMs, reason: "The messenger cannot be reached" };
-  const secret = next.secret === null ? null : await callHandle<string>(ctx, next.secret);
-  if (next.secret !== null && secret === null) return skip("There is no secret");
   const { threadId, buttons, edits } = next;
-  const text = secret === null ? part : part.replace(SECRET_MARK, secret);
   const send = (file: SentFile | null) =>
     sendMessage(botToken, { chatId, threadId, text, file, buttons, edits });
   return picture === null ? send(null) : sendPicture(ctx, pictures, botToken, picture, send);
@@ -109,7 +109,7 @@ async function sendPicture(
   const { handle, subject, file: name } = picture;
   let uploaded: SendOutcome | null = null;
   const upload = async (): Promise<string | null> => {
-    const bytes = await callHandle<ArrayBuffer>(ctx, picture);
+    const bytes = await draw(ctx, picture);
     if (bytes === null) return "";
     uploaded = await send({ bytes, name });
     return uploaded.kind === "sent" ? (uploaded.fileId ?? null) : null;
@@ -123,16 +123,16 @@ async function sendPicture(
   return fileId === null || fileId === "" ? NO_PICTURE : send({ fileId });
 }
 
-/** What a card's function makes of its subject; `null` if there is nothing, or it failed. */
-async function callHandle<Made>(
+/** A card's picture or file; `null` if there is none, or its function failed. */
+async function draw(
   ctx: ActionCtx,
   { handle, subject }: Pick<Picture, "handle" | "subject">,
-): Promise<Made | null> {
-  const making = handle as FunctionHandle<"action", { subject: string }, Made | null>;
+): Promise<ArrayBuffer | null> {
+  const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
   try {
-    return await ctx.runAction(making, { subject });
+    return await ctx.runAction(drawing, { subject });
   } catch (error) {
-    log.error("messenger.unmade", { error: getErrorMessage(error) });
+    log.error("messenger.undrawn", { error: getErrorMessage(error) });
     return null;
   }
 }

@@ -7,11 +7,11 @@ import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet, getRequired } from "../lib/env";
 import { NOBODY, queryBy, queryByBoth } from "../platform/records";
-import { hmacSha256, decodeMasterKey, deriveSubkey } from "../lib/crypto";
+import { hmacSha256, decodeMasterKey, deriveSecret, deriveSubkey } from "../lib/crypto";
 import { enqueueWork, findWork } from "../platform/work";
-import { findAccount } from "../identity/model";
+import { createRandomHex, findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import { messengerTables } from "./tables";
+import { messengerTables, type Secret } from "./tables";
 
 /** The kind of cards with a user's own text. */
 export const NOTIFICATION = "notification";
@@ -212,6 +212,25 @@ export function createCodeText(
   bytes = crypto.getRandomValues(new Uint8Array(length)),
 ): string {
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
+}
+
+/** The texts of cards' secrets, by their kind: of a key, of a link to a page, of an address to call, and a code. */
+const SECRETS: Readonly<Record<Secret["kind"], (bytes: Uint8Array<ArrayBuffer>) => string>> = {
+  key: (bytes) => `mk_${bytesToHex(bytes)}`,
+  page: bytesToHex,
+  call: (bytes) => `st_${bytesToHex(bytes)}`,
+  login: (bytes) => createCodeText(CODE_LENGTH, bytes.slice(0, CODE_LENGTH)),
+};
+
+/** The text of a card's secret. @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY. */
+export function deriveSecretText({ kind, seed }: Secret): string {
+  return SECRETS[kind](deriveSecret(kind, seed));
+}
+
+/** A new secret for a card, and its text. @throws AppError as `deriveSecretText` */
+export function createSecret(kind: Secret["kind"]): { secret: Secret; text: string } {
+  const secret = { kind, seed: createRandomHex(16) };
+  return { secret, text: deriveSecretText(secret) };
 }
 
 /**

@@ -13,8 +13,9 @@ export const vPicture = v.object({
 });
 export type Picture = Infer<typeof vPicture>;
 
-/** A function handle that is called with `{ subject }` and returns a text that no table holds, or `null` if it is gone. */
-export const vSecret = v.object({ handle: v.string(), subject: v.string() });
+/** A text that a card shows once, and no table holds: it is derived (`messenger/model`) when the card is sent. */
+export const vSecret = v.object({ kind: literals("key", "page", "call", "login"), seed: v.string() });
+export type Secret = Infer<typeof vSecret>;
 /** Stands for the secret in a card's words. */
 export const SECRET_MARK = "[secret]";
 

@@ -38,7 +38,7 @@ async function withWallet(app: WalletApp) {
 }
 
 const watches = async (app: WalletApp) =>
-  (await app.rows("work")).filter(({ run }) => run === "bot/looks:lookAtWallet");
+  (await app.rows("work")).filter(({ run }) => run === "bot/service:lookAtWallet");
 
 /** Lets the planned look at a wallet happen now, so long after the first. */
 async function look(app: WalletApp, later = 0): Promise<void> {
@@ -310,12 +310,12 @@ test("/ai alone shows the id and makes keys; the data come as a file without eit
   expect((await app.rows("messengerLinks")).map(({ messengerId }) => messengerId)).toEqual([String(ALICE)]);
   await say(app, "/portfolio");
   expect(await newest(app)).toContain(address);
-  // Where the link is gone whatever the cause, /start restores it.
+  // Where the link is gone whatever the cause, a tap restores it.
   await app.t.run(async ({ db }) => {
     for (const { _id } of await db.query("messengerLinks").collect()) await db.delete("messengerLinks", _id);
   });
   await say(app, "/start");
-  await tap(app, "Portfolio");
+  await tap(app, "Use my account here");
   expect(await newest(app)).toContain(address);
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import { claimByLink } from "../../convex/accounts/claims";
 import { linkedUser } from "../bot/support";
 import { type App, test as appTest } from "../support/app";
 import { identityOf } from "../support/world";
@@ -199,9 +200,8 @@ describe("a claim that is due and cannot take effect", () => {
     for (const [index, userId] of ids.entries()) {
       const { body } = await app.post("/mcp/defi/connect", { userId });
       const code = new URL(String(body.ownerUrl)).searchParams.get("start")?.slice("own_".length) ?? "";
-      const link = { code, messengerId: String(77 + index), isTap: true };
       vi.setSystemTime(Date.now() + HOUR + 1);
-      await app.t.mutation(internal.accounts.claims.claimByLink, link);
+      await app.t.run((ctx) => claimByLink(ctx, code, String(77 + index), true));
     }
     await linkedUser(app, "carol", 77);
     await app.post("/claim/end", { id: ids[2] });

@@ -113,7 +113,7 @@ describe("export and deletion", () => {
         await db.insert("accounts", { userId, login: toMessengerLogin(messengerId), claimed: true });
         await db.insert("messengerLinks", { userId, messengerId, linkedAt: 1, confirmedAt: 1 });
       });
-      const made = await app.t.action(internal.accounts.attachments.exportData, { subject: messengerId });
+      const made = await app.t.action(internal.accounts.actions.exportData, { subject: messengerId });
       const file: unknown = JSON.parse(new TextDecoder().decode(made ?? undefined));
       const account = derivePseudonym(userId);
       expect(file).toMatchObject({ pseudonym: account, messengerLinks: [{ userId: account, linkedAt: 1 }] });

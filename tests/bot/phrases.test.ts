@@ -1,5 +1,5 @@
 import { describe, expect, test as base, vi } from "vitest";
-import { checkProposal } from "../../convex/bot/proposals";
+import { checkProposal } from "../../convex/bot/assistant";
 import { parsePhrase } from "../../convex/bot/phrases";
 import { isClaim } from "../../convex/chat/claims";
 import type { App } from "../support/app";

@@ -177,7 +177,9 @@ describe("an account on paper", () => {
     expect(await read(app)).toMatch(/^📝 Paper · your portfolio[^]*really holds \$25/);
     await say(app, "swap 5 USDC to DAI");
     await say(app, "/paper");
-    expect(await read(app)).toMatch(/^📝 Paper · your book[^]*Result: −\$/);
+    expect(await read(app)).toMatch(
+      /^📝 Paper · your portfolio[^]*Result −\$[^]*began with 10,000 USDC and 0.5 ETH/,
+    );
     await tap(app, "Go live in 2 h");
     expect(await read(app)).toMatch(/Live from .*\d\d:\d\d UTC on/);
     await say(app, "freeze");
