@@ -13,9 +13,8 @@ import { optionalYesOrNo } from "../wallets/inputs";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import type { PaperMode } from "./paper";
 
-/** These load viem, so the first request that needs them imports them. */
+/** It loads viem, so the first request that needs it imports it. */
 const loadHoldings = () => import("../wallets/holdings");
-const loadPortfolio = () => import("../wallets/past/portfolio");
 
 /** An account on paper, over HTTP and in the bot: what its book holds and has made, and its switch. For actions. */
 
@@ -57,7 +56,7 @@ export async function readPaperState(ctx: ActionCtx, userId: string, caller?: Ca
       ...{ resultUsd: null, resultPercent: null },
     };
   const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, caller);
-  const { readPortfolio } = await loadPortfolio();
+  const { readPortfolio } = await loadHoldings();
   const { balances, result, realValueUsd } = await readPortfolio(ctx, wallet);
   const isKnown = result.since === null || result.unpriced.length === 0;
   const start = getPaperStart();
@@ -107,7 +106,7 @@ const EMPTY_USD = 1;
 
 /** Whether all wallets of an id together hold less than a dollar on the chain. */
 async function isEmpty(ctx: ActionCtx, userId: string): Promise<boolean> {
-  const { readPortfolio } = await loadPortfolio();
+  const { readPortfolio } = await loadHoldings();
   let total = 0;
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });

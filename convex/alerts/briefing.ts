@@ -10,7 +10,7 @@ import { takeUsage } from "../platform/outside/calls";
 import { defineWorker } from "../platform/worker";
 import { resolveFocus } from "../market/listing";
 import { getStoredResult } from "../research/model";
-import { readPortfolio } from "../wallets/past/portfolio";
+import { readPortfolio } from "../wallets/holdings";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import { getPrice } from "./service";
 

@@ -8,9 +8,8 @@ import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage } from "../platform/outside/calls";
 import type { Job } from "../platform/work";
 import { defineWorker } from "../platform/worker";
-import { estimateValues, getMicroPrice } from "../wallets/holdings";
-import { getOutgoing } from "../wallets/model";
-import { resolveAmount } from "../wallets/orders/amounts";
+import { getMicroPrice } from "../wallets/holdings";
+import { resolveOrder } from "../wallets/orders/estimates";
 import { executeOrder } from "../wallets/orders/execution";
 import type { Symbol } from "../wallets/tokens";
 import { isReached, toWatch } from "./grammar";
@@ -67,12 +66,12 @@ async function place(
   const query = { userId: alert.userId, kind: "custody" as const };
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, query);
   if (wallet === null) throw new AppError("not_found", "The account has no wallet");
-  const request = await resolveAmount(ctx, wallet, order.swap);
-  const values = await estimateValues(getOutgoing(request));
+  const { slip: _, ...resolved } = await resolveOrder(ctx, wallet, order.swap);
+  const { request, value } = resolved;
   const isBound = condition.kind === "price" && isLimit(condition, order.swap);
-  const least = isBound && request.kind === "swap" ? await bound(condition, request, values.value) : null;
+  const least = isBound && request.kind === "swap" ? await bound(condition, request, value) : null;
   return ctx.runMutation(internal.alerts.standingFirings.placeStanding, {
-    ...{ firingId, job, request, ...values },
+    ...{ firingId, job, ...resolved },
     ...(least === null ? {} : { least: least.toString() }),
   });
 }

@@ -1,8 +1,7 @@
 import { BPS, formatUnits } from "../lib/money/amounts";
 import { formatDollars } from "../lib/text/numbers";
 import { formatTokenAmount } from "../wallets/model";
-import { parseSize, toUnits } from "../wallets/sizes";
-import { WALLET_TOKENS } from "../wallets/tokens";
+import { WALLET_TOKENS, parseSize, toUnits } from "../wallets/tokens";
 import { countTimes, describe } from "./grammar";
 import type { Alert, Condition, Standing, StandingOrder } from "./tables";
 

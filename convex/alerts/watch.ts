@@ -12,7 +12,7 @@ import { emitToOwner } from "../messenger/webhooks/events";
 import { PRICED_TOKENS } from "../market/tables";
 import { buildSignalsDigest } from "../signals/cards";
 import { areSignalsDue } from "../signals/model";
-import { buildWalletDigest } from "../wallets/past/course";
+import { buildWalletDigest } from "../wallets/past/looks";
 import { buildWhalesDigest } from "../whales/cards";
 import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import {

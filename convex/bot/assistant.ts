@@ -11,7 +11,7 @@ import { AppError } from "../lib/errors";
 import { toParagraphs, type Button } from "../messenger/format";
 import { isChatUser } from "../messenger/model";
 import type { Caller } from "../platform/limits/callers";
-import { DOLLARS, SHARES } from "../wallets/sizes";
+import { DOLLARS, SHARES } from "../wallets/tokens";
 import { findToken } from "../wallets/tokens";
 import { findCommand, menu, parseCommand, type CommandName } from "./commands";
 import { readOrder } from "./orders";

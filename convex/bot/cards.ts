@@ -12,7 +12,7 @@ import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
-import { EXPLORER, isPaperHash } from "../wallets/model";
+import { EXPLORER, linkTo } from "../wallets/model";
 import { ON_PAPER } from "../wallets/orders/cards";
 import { describeMove } from "../wallets/past/moves";
 import type { Result } from "../wallets/result";
@@ -258,10 +258,11 @@ export function buildHistoryCard(moves: readonly NamedMove[], isOnPaper: boolean
     const result = realised === undefined ? "" : ` · result ${formatGain(toUsd(BigInt(realised)))}`;
     const paid = fee === undefined || kind === "fee" ? "" : ` · fee ${say(fee.raw, "ETH")}`;
     const when = formatDateTime(at);
+    const { explorerUrl } = linkTo(txHash);
     return [
       { bold: describeMove(move, say) },
       `${result}${paid}\n`,
-      txHash === undefined || isPaperHash(txHash) ? when : { words: when, href: EXPLORER + txHash },
+      explorerUrl === undefined ? when : { words: when, href: explorerUrl },
     ];
   });
   return [[{ bold: isOnPaper ? `${ON_PAPER}what has moved` : "🧾 What has moved" }], ...lines];

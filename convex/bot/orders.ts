@@ -8,13 +8,11 @@ import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";
 import { HOW_TO_STAND } from "../alerts/standingTerms";
-import { resolveAmount } from "../wallets/orders/amounts";
 import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";
-import { estimateForApproval } from "../wallets/orders/rehearsal";
-import { SHARES } from "../wallets/sizes";
+import { estimateForApproval, resolveOrder } from "../wallets/orders/estimates";
 import type { UserRequest } from "../wallets/tables";
-import { findRecipientProblem, findToken } from "../wallets/tokens";
+import { findRecipientProblem, findToken, SHARES } from "../wallets/tokens";
 import { USAGE } from "./cards";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
@@ -128,10 +126,11 @@ async function offerGas(
   usdc: string,
 ): Promise<CommandOutcome> {
   const wallet = await requireCustodyWallet(ctx, userId);
+  const { request } = await resolveOrder(ctx, wallet, order);
   const id: string = await ctx.runMutation(internal.wallets.orders.questions.storeRefused, {
     ...{ userId, error, messengerId: sender.messengerId, etherPrice: "0" },
     walletId: wallet.walletId,
-    request: await resolveAmount(ctx, wallet, order),
+    request,
     idempotencyKey: `chat_${updateId}`,
   });
   const whole = usdc.slice(0, -6);
@@ -156,17 +155,11 @@ async function estimateAndAsk(
 ): Promise<CommandOutcome> {
   await charge(ctx, "order", { userId, address: null });
   const wallet = await requireCustodyWallet(ctx, userId);
-  const { walletId } = wallet;
-  const request = await resolveAmount(ctx, wallet, order);
-  const found = await estimateForApproval(ctx, { userId, ...wallet }, request);
+  const { slip: _, ...estimated } = await estimateForApproval(ctx, { userId, ...wallet }, order);
   await ctx.runMutation(internal.wallets.orders.questions.proposeOrder, {
-    userId,
-    walletId,
-    request,
-    messengerId: sender.messengerId,
-    by,
+    ...{ userId, walletId: wallet.walletId, by, messengerId: sender.messengerId },
     idempotencyKey: `chat_${updateId}`,
-    ...found,
+    ...estimated,
   });
   // The order's own card is the answer.
   return { answer: [] };

@@ -27,7 +27,7 @@ import { isChatUser, toChatUser } from "../messenger/model";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
-import { readPortfolio } from "../wallets/past/portfolio";
+import { readPortfolio } from "../wallets/holdings";
 import { vWatched } from "./arrivals";
 import { CODE_SHOWN, FAILED, FORWARDED, explainStanding, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
 import { answerPrice, actionHandlers } from "./actionHandlers";

@@ -12,7 +12,7 @@ import { SECRET_MARK, type Secret } from "../messenger/tables";
 import { charge } from "../platform/limits/charges";
 import { getPaperStart } from "../wallets/book";
 import { ensureWallet } from "../wallets/custody/wallets";
-import { readPortfolio } from "../wallets/past/portfolio";
+import { readPortfolio } from "../wallets/holdings";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import {
   buildDepositCard,

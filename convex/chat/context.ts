@@ -73,7 +73,7 @@ export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Cont
     kind: "custody",
   });
   if (wallet === null) return [];
-  const { readPortfolio } = await import("../wallets/past/portfolio");
+  const { readPortfolio } = await import("../wallets/holdings");
   const late = () => new AppError("upstream", "The chain did not answer in time");
   try {
     const read = readPortfolio(ctx, wallet);

@@ -7,9 +7,9 @@ import { getErrorData } from "../lib/errors";
 import { internal } from "../_generated/api";
 import { formatGain, formatMoney, formatSignedPercent } from "../lib/text/numbers";
 import { formatDate, HOUR, toIso } from "../lib/time";
-import { readPortfolio } from "../wallets/past/portfolio";
+import { readPortfolio } from "../wallets/holdings";
 import { EXPLORER } from "../wallets/model";
-import type { Worth } from "../wallets/past/course";
+import type { Worth } from "../wallets/past/looks";
 import type { Result } from "../wallets/result";
 import { buildNoticePage, type Page } from "./layout";
 import { CardSection, Facts, formatOrNone, Moment, Out, Table, type Term } from "./parts";
@@ -93,7 +93,7 @@ async function readHoldings(ctx: ActionCtx, wallet: Overview["wallets"][number])
     throw error;
   });
   const course = { walletId: wallet.walletId, now: Date.now() };
-  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, course);
+  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.looks.readCourse, course);
   // What it is worth now is one figure on the whole page.
   const last = worths.at(-1);
   if (last !== undefined && portfolio !== null) last.value = portfolio.totalValueUsd;

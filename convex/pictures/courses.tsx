@@ -4,7 +4,7 @@ import { DAY } from "../lib/time";
 import type { PublicPrices } from "../market/views";
 import { subtractCosts, type Token } from "../signals/rules";
 import type { Signal } from "../signals/tables";
-import type { Worth } from "../wallets/past/course";
+import type { Worth } from "../wallets/past/looks";
 import { Chart, isDrawn, toPoints, type Frame, type Point } from "./chart";
 
 /** Charts of one course over time, on pages and in pictures: a price's day, a wallet's worth, and the record's curves. */

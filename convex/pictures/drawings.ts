@@ -10,7 +10,7 @@ import { vCondition } from "../alerts/tables";
 import { PRICED_TOKENS } from "../market/tables";
 import { listClosesSince } from "../market/views";
 import { toPublicSignal } from "../signals/record";
-import type { Worth } from "../wallets/past/course";
+import type { Worth } from "../wallets/past/looks";
 import { readSignal, type SignalData } from "./levels";
 import {
   drawAlert,
@@ -97,7 +97,7 @@ export const deposit = defineDrawing((_ctx, address) => Promise.resolve(address)
 
 /** Draws a wallet's worth over time. The subject is the custody's id of it. */
 export const worth = defineDrawing(async (ctx, walletId) => {
-  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.course.readCourse, {
+  const worths: Worth[] = await ctx.runQuery(internal.wallets.past.looks.readCourse, {
     walletId,
     now: Date.now(),
   });

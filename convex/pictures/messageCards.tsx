@@ -16,7 +16,7 @@ import { BODY, MARGIN, Mark, placeRow, QrCode, renderSvg, TextLines, type Way } 
 import { Chart, toPoints, type Point } from "./chart";
 import { LevelsChart, type SignalData } from "./levels";
 import { WorthChart } from "./courses";
-import type { Worth } from "../wallets/past/course";
+import type { Worth } from "../wallets/past/looks";
 
 /** The pictures of the messenger's cards: signals, a week of them, an alert's last days, a wallet's address. */
 

@@ -1,6 +1,14 @@
 import { trimTrailing } from "../lib/text/strings";
-import { DOLLARS, formatSize, SHARES, toCanonicalAmount, type Size } from "../wallets/sizes";
-import { findToken, SYMBOLS, type Symbol } from "../wallets/tokens";
+import {
+  findToken,
+  SYMBOLS,
+  type Symbol,
+  DOLLARS,
+  formatSize,
+  SHARES,
+  toCanonicalAmount,
+  type Size,
+} from "../wallets/tokens";
 
 /**
  * Reads trade commands from posts, by code alone. A post is a command only if every word of it belongs to the grammar: posts
@@ -12,7 +20,7 @@ export type TradeCommand = {
   fromToken: Symbol;
   /** `null` for a send. */
   toToken: Symbol | null;
-  /** The amount as it is said, as `wallets/sizes` writes it: of `fromToken`, unless another unit or a part is named. */
+  /** The amount as it is said, as `wallets/tokens` writes it: of `fromToken`, unless another unit or a part is named. */
   size: string;
   /** As written, 0x and 40 hex digits; `null` for a swap of any kind. */
   recipient: string | null;

@@ -8,7 +8,7 @@ import { withUsage, defineProviderAction } from "../platform/outside/calls";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { readMined } from "../providers/chain/transactions";
 import { NOBODY } from "../platform/records";
-import { readPortfolio } from "./past/portfolio";
+import { readPortfolio } from "./holdings";
 import { NO_ACCOUNT, PREPARED_FOR_MS } from "./model";
 import { executeOrder as carryOut, checkOrder, readOrder } from "./orders/execution";
 import { isEnded } from "./orders/model";
@@ -17,7 +17,7 @@ const TWO_ANSWERS = `${UPSTREAM} gives two answers about this account: nothing w
 
 /** Executes an order that its owner has approved by tap, whether or not a caller still waits. */
 export const executeApproved = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  await carryOut(ctx, orderId, PREPARED_FOR_MS);
+  await carryOut(ctx, orderId, PREPARED_FOR_MS, true);
 });
 
 /** For the cron. What an order did is entered at the look after its end, when its block stands. */

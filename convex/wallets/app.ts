@@ -32,7 +32,7 @@ export const view = action({
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
     const userId: string = await ctx.runQuery(internal.identity.access.getOwnUserId, {});
     await charge(ctx, "chain", { userId, address: null });
-    const { readPortfolio } = await import("./past/portfolio");
+    const { readPortfolio } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) return [];

@@ -6,11 +6,9 @@ import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import { defined, listKeys } from "../lib/objects";
 import { findWallet } from "./model";
-import { storeMoves } from "./entries";
-import { createPast, readSum, type Leg } from "./result";
-import { toUnits } from "./sizes";
+import { createPast, readSum, storeMoves, type Leg } from "./result";
 import type { Balances, Book, Past, Payer } from "./tables";
-import { findToken, WALLET_TOKENS, type Symbol } from "./tokens";
+import { findToken, WALLET_TOKENS, type Symbol, toUnits } from "./tokens";
 
 /**
  * The book of a wallet on paper: a past that begins with the deployment's start, and whose moves are orders on paper. Plain

@@ -7,9 +7,9 @@ import { charge } from "../platform/limits/charges";
 import { defined } from "../lib/objects";
 import { toIso } from "../lib/time";
 import { txHash, buildWarning, markPaper, walletNotes } from "./inputs";
-import { EXPLORER, isUserRequest, linkOrMark, NO_WALLET, toPublicStatus } from "./model";
+import { EXPLORER, isUserRequest, linkTo, NO_WALLET, toPublicStatus } from "./model";
 import { ensureWallet } from "./custody/wallets";
-import { historyEndpoints, resultShape } from "./past/http";
+import { EXAMPLE_RESULT, historyEndpoints, resultShape } from "./past/http";
 import type { Symbol } from "./tokens";
 
 const NETWORK = "base";
@@ -73,7 +73,7 @@ const balance: MountedEndpoint = defineEndpoint({
     ...walletNotes,
   }),
   handler: async (ctx, { userId }, call) => {
-    const { readPortfolio } = await import("./past/portfolio");
+    const { readPortfolio } = await import("./holdings");
     for (const kind of ["basic", "custody"] as const) {
       const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
       if (wallet === null) continue;
@@ -157,10 +157,7 @@ const portfolio: MountedEndpoint = defineEndpoint({
       ],
       totalValueUsd: 250,
       pricedAt: EXAMPLE_TIME,
-      result: {
-        ...{ since: EXAMPLE_TIME, paidInUsd: 240, takenOutUsd: 0, realisedUsd: 0, unrealisedUsd: 10 },
-        ...{ feesUsd: 0, totalUsd: 10, percent: 4.16, unpriced: [] },
-      },
+      result: EXAMPLE_RESULT,
     },
   },
   input: z.object({ userId }),
@@ -189,7 +186,7 @@ const portfolio: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { userId }, call) => {
     const wallet = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const { readPortfolio } = await import("./past/portfolio");
+    const { readPortfolio } = await import("./holdings");
     const { balances, totalValueUsd, pricedAt, result, realValueUsd } = await readPortfolio(ctx, wallet);
     return {
       address: wallet.address,
@@ -249,7 +246,7 @@ const transaction: MountedEndpoint = defineEndpoint({
       kind: row.request.kind,
       ...(error === undefined ? {} : { error }),
       ...(bought === undefined ? {} : { buyAmount: bought }),
-      ...linkOrMark(row, txHash),
+      ...{ ...linkTo(txHash), ...markPaper(row.paper === true) },
       ...buildWarning(call),
     };
   },

@@ -5,8 +5,7 @@ import { toChecksum } from "../lib/money/base";
 import { optionalUnlessBlank, oneOfSymbols, wholeNumberWithDefault } from "../platform/http/input";
 import { AppError } from "../lib/errors";
 import { parseUnits } from "../lib/money/amounts";
-import { formatSize, parseSize } from "./sizes";
-import { findRecipientProblem, findToken, SYMBOLS, type Symbol } from "./tokens";
+import { findRecipientProblem, findToken, SYMBOLS, type Symbol, formatSize, parseSize } from "./tokens";
 
 /** Input schemas of endpoints that show or move money. Messages complete the sentence "<field> …". */
 

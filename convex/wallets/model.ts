@@ -13,7 +13,7 @@ import { toChecksum, isAddress } from "../lib/money/base";
 import { NOBODY, queryByBoth } from "../platform/records";
 import { formatUsd } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
-import type { UserRequest, vWalletKind } from "./tables";
+import type { vWalletKind, UserRequest } from "./tables";
 import { WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
@@ -107,16 +107,10 @@ export function derivePaperHash(orderId: string): string {
   return PAPER_HASH + sha256Hex(orderId).slice(0, 66 - PAPER_HASH.length);
 }
 
-export function isPaperHash(hash: string): boolean {
-  return hash.startsWith(PAPER_HASH);
-}
-
-/** Of an order with a hash: where its transaction is shown, or its mark on paper, where there is none. */
-export function linkOrMark(
-  { paper }: Pick<Doc<"orders">, "paper">,
-  txHash: string,
-): { explorerUrl: string } | { paper: true } {
-  return paper === true ? { paper } : { explorerUrl: EXPLORER + txHash };
+/** Where a transaction is shown; no field on paper. */
+export function linkTo(txHash: string | undefined): { explorerUrl?: string } {
+  if (txHash === undefined || txHash.startsWith(PAPER_HASH)) return {};
+  return { explorerUrl: EXPLORER + txHash };
 }
 
 /** The public status of an order with a signed transaction. */
@@ -141,8 +135,6 @@ export function formatTokenAmount(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
 
-export const NO_RELAYER =
-  "X402_RELAYER_PRIVATE_KEY names no relayer of its own: ETH has to be sent to the wallet on Base";
 /** The end of a refusal for missing ether where USDC buys it. */
 export const GAS_WAY = ", or POST /mcp/defi/gas buys it with USDC";
 

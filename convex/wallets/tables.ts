@@ -26,7 +26,7 @@ export const vHolding = v.object({
   unrealisedUsd: v.optional(v.union(v.number(), v.null())),
 });
 
-/** The amount as it was said, in its one spelling (`wallets/sizes`); the exact one was resolved once. */
+/** The amount as it was said, in its one spelling (`wallets/tokens`); the exact one was resolved once. */
 const vSize = v.optional(v.string());
 const vSend = v.object({
   kind: v.literal("send"),
@@ -62,9 +62,7 @@ const vGas = v.object({
 export const vUserRequest = v.union(vSend, vSwap, vGas);
 export type UserRequest = Infer<typeof vUserRequest>;
 const vOrderRequest = v.union(
-  vSend,
-  vSwap,
-  vGas,
+  ...vUserRequest.members,
   /** Executes the signed payment of the claim `claimKey`. Only the relayer's. */
   v.object({ kind: v.literal("settlement"), claimKey: v.string(), to: v.string(), data: v.string() }),
   /** The relayer's half of a gas order: both halves by Multicall3, or the ether alone. */
@@ -108,32 +106,6 @@ export const vSwapTerms = v.object({
   /** Whether the quote was checked against the price feeds. */
   priceChecked: v.boolean(),
 });
-
-/** A rehearsal's result for the owner's card. A shown order is bound to the first two fields. */
-export const vEstimate = v.object({
-  /** The lowest acceptable bought amount of a swap. Digits. */
-  minBuyAmount: v.optional(v.string()),
-  /** The highest fee of a single transaction, and of all of them together; in wei. */
-  mostFee: v.string(),
-  feesInAll: v.string(),
-  /** The fee of all of them at the present price, in wei. */
-  usualFee: v.string(),
-  /** For a swap: the quoted amount, in digits, and its worth in micro-USD, absent without the prices. */
-  buyAmount: v.optional(v.string()),
-  boughtValue: v.optional(v.string()),
-});
-export type Estimate = Infer<typeof vEstimate>;
-
-/** A user's order as actions pass it to mutations. */
-export const vPlacing = {
-  userId: v.string(),
-  walletId: v.string(),
-  request: vUserRequest,
-  idempotencyKey: v.optional(v.string()),
-  /** Value of the sent or sold amount, absent without a live price, and of one ether; in micro-USD. */
-  value: v.optional(v.string()),
-  etherPrice: v.string(),
-};
 
 const orderFields = {
   /** "" for an unreadable mention. */
@@ -195,13 +167,12 @@ const orderFields = {
   /** The hash of a swap's approval, which is signed before the swap. */
   approvalTxHash: v.optional(v.string()),
   /**
-   * Of a signed gas order: the end (epoch seconds) and signature of its USDC authorization, and the relayer's orders for
-   * it: the exchange, and the ether alone if somebody else has used the authorization.
+   * Of a signed gas order: the end (epoch seconds) of its USDC authorization, and the relayer's orders for it: the
+   * exchange, and the ether alone if somebody else has used the authorization.
    */
   exchange: v.optional(
     v.object({
       validBefore: v.number(),
-      signature: v.string(),
       serviceId: v.id("orders"),
       fallbackId: v.optional(v.id("orders")),
     }),
@@ -221,6 +192,9 @@ const orderFields = {
   /** The next check by the cron; for asked and prepared orders, the deadline. */
   nextCheckAt: v.number(),
 };
+
+/** An order as queries return it. */
+export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 const vLeg = v.object({
   token: vSymbol,
@@ -272,9 +246,6 @@ export const vPast = v.object({
   sums: v.record(v.string(), v.string()),
 });
 export type Past = Infer<typeof vPast>;
-
-/** An order as queries return it. */
-export const vOrderRow = v.object({ ...orderFields, _id: v.id("orders"), _creationTime: v.number() });
 
 /** Digits in the smallest unit by token; a missing one is zero. */
 export const vBalances = v.record(v.string(), v.string());
@@ -340,7 +311,7 @@ export const walletTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 
-  /** Everything that has changed the balances of users' wallets and books. Written by `wallets/entries`. Kept. */
+  /** Everything that has changed the balances of users' wallets and books. Written by `wallets/result`. Kept. */
   moves: defineTable(vMove)
     .index("by_walletId_and_n", ["walletId", "n"])
     .index("by_walletId_and_orderId", ["walletId", "orderId"])
@@ -355,7 +326,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   orders: {
     keep: "the user's trades: what was signed and sent, and why",
     ownedBy: { rows: indexOfUser("by_userId_and_txHash"), section: "trades", onDeletion: "stay" },
-    withheld: ["tries", "onSettled", "exchange"],
+    withheld: ["tries", "onSettled"],
   },
   moves: {
     keep: "what the wallet's result is a function of",

@@ -86,7 +86,11 @@ async function playSequence(app: App, chance: Random, name: string): Promise<voi
     const store = () =>
       app.t.mutation(wallets.orders.steps.storeSigned, { orderId, signed: bytes, fee: String(FEE) });
     const settle = () =>
-      app.t.mutation(wallets.orders.paperSteps.settleOnPaper, { orderId, fee: String(FEE), startValues: {} });
+      app.t.mutation(wallets.orders.unsignedSteps.settleOnPaper, {
+        orderId,
+        fee: String(FEE),
+        startValues: {},
+      });
     const isWrong = chance.between(0, 1) < 0.3;
     const before = await read(orderId);
     if ((one.mode === true) === isWrong) {

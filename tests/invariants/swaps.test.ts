@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { concat, isAddressEqual, numberToHex, slice, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { mayBeSigned } from "../../convex/wallets/orders/signer";
-import type { SwapRequest } from "../../convex/wallets/orders/swaps";
+import type { SwapRequest } from "../../convex/wallets/orders/quotes";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { buildSettlerCall } from "../../scripts/chain/settlerCall";
 import { random } from "../../scripts/standins/random";

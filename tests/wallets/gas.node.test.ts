@@ -1,9 +1,10 @@
 import {
   encodeAbiParameters,
-  encodeFunctionData,
+  decodeFunctionData,
   keccak256,
   numberToHex,
   pad,
+  parseAbi,
   parseAbiParameters,
   stringToHex,
   toEventSelector,
@@ -15,7 +16,6 @@ import { internal } from "../../convex/_generated/api";
 import { NEVER } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { getServiceAddress } from "../../convex/wallets/custody/signatures";
-import { usdcAbi } from "../../scripts/chain/abis";
 import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
 import { chain, ETHER, etherOf, hex, usdcOf, useChain } from "../support/chain/chain";
 import { answering } from "../support/chain/rpc";
@@ -154,7 +154,7 @@ describe("when the exchange does not come about", () => {
     const { body } = await buy(app, { usdc: "2000000" });
     const row = (await app.rows("orders")).find(({ request }) => request.kind === "gas");
     if (row?.exchange === undefined || row.request.kind !== "gas") throw new Error(JSON.stringify(body));
-    return { wallet, row, exchange: row.exchange, ether: BigInt(row.request.ether) };
+    return { wallet, row, ether: BigInt(row.request.ether) };
   }
   async function gasOrder(app: WalletApp, n = 0) {
     const row = (await app.rows("orders")).filter(({ request }) => request.kind === "gas")[n];
@@ -162,12 +162,17 @@ describe("when the exchange does not come about", () => {
     return row;
   }
   type GasOrder = Awaited<ReturnType<typeof gasOrder>>;
+  const multicallAbi = parseAbi([
+    "struct Call3Value { address target; bool allowFailure; uint256 value; bytes callData; }",
+    "function aggregate3Value(Call3Value[] calls) payable",
+  ]);
   /** Anybody may use an authorization that they have seen. */
-  async function useAsStranger(wallet: Address, { _id, exchange }: GasOrder): Promise<void> {
-    const nonce = keccak256(stringToHex(_id));
-    const terms = [wallet, relayer, 2_000_000n, 0n, BigInt(exchange?.validBefore ?? 0), nonce] as const;
-    const args = [...terms, hex.parse(exchange?.signature)] as const;
-    const data = encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args });
+  async function useAsStranger(app: WalletApp, wallet: Address, { exchange }: GasOrder): Promise<void> {
+    const half = (await app.rows("orders")).find(({ _id }) => _id === exchange?.serviceId);
+    // What the relayer signs shows the authorization to everybody, also when nobody mines it.
+    const signed = half?.request.kind === "refuel" ? half.request.data : "0x";
+    const { args } = decodeFunctionData({ abi: multicallAbi, data: hex.parse(signed) });
+    const data = args[0][0]?.callData;
     await chain.rpc("eth_sendTransaction", [{ from: stranger, to: TOKENS.USDC, data, gas: "0x493e0" }]);
     await chain.miner.mine();
     expect(await sums(wallet)).toEqual([18_000_000n, 0n]);
@@ -188,14 +193,10 @@ describe("when the exchange does not come about", () => {
 
   test("a stranger's use of the authorization is answered with the ether alone, once", async ({ app }) => {
     const pass = timePassing(app);
-    const { wallet, row, exchange, ether } = await authorized(app);
-    const service = (await app.rows("orders")).find(({ _id }) => _id === exchange.serviceId);
-    const sent = service?.request.kind === "refuel" ? service.request.data : "0x";
-    // What the relayer has signed, but nobody mines, shows the authorization to everybody.
-    expect(sent).toContain(exchange.signature.slice(2));
+    const { wallet, row, ether } = await authorized(app);
     await chain.rpc("anvil_dropAllTransactions", []);
     chain.miner.resume();
-    await useAsStranger(wallet, row);
+    await useAsStranger(app, wallet, row);
     for (let look = 0; look < 4; look++) {
       await check(app, row._id);
       await chain.miner.mine();
@@ -272,14 +273,17 @@ describe("when the exchange does not come about", () => {
       { kind: "sent", txHash: "0x1" },
       { kind: "done", txHash: "0x1" },
     ] as const)
-      await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: row._id, step });
+      await app.t.mutation(internal.wallets.orders.unsignedSteps.advanceExchange, { orderId: row._id, step });
     expect((await gasOrder(app)).endedAt).toBe(ended?.endedAt);
     stop();
     unreachDeadlines();
     expect((await buy(app, { usdc: "2000000" })).body.status).toBe("confirmed");
     const done = await gasOrder(app, 1);
     for (const step of [{ kind: "expired" }, { kind: "sent", txHash: "0x1" }] as const)
-      await app.t.mutation(internal.wallets.orders.gasSteps.advanceExchange, { orderId: done._id, step });
+      await app.t.mutation(internal.wallets.orders.unsignedSteps.advanceExchange, {
+        orderId: done._id,
+        step,
+      });
     const after = await gasOrder(app, 1);
     expect([after.state, after.endedAt, after.txHash]).toEqual(["confirmed", done.endedAt, done.txHash]);
   });
@@ -327,7 +331,7 @@ describe("when the exchange does not come about", () => {
     const stop = refusingEstimates();
     await buy(app, { usdc: "2000000" });
     const row = await gasOrder(app);
-    await useAsStranger(wallet, row);
+    await useAsStranger(app, wallet, row);
     const reveal = claimingUse(false);
     await pass(12);
     expect((await gasOrder(app)).state).toBe("failed");

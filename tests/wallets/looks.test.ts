@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { saveAccount } from "../../convex/identity/model";
-import { buildWalletDigest } from "../../convex/wallets/past/course";
+import { buildWalletDigest } from "../../convex/wallets/past/looks";
 import type { Doc } from "../../convex/_generated/dataModel";
 import type { Look } from "../../convex/wallets/past/looks";
 import { createApp, START, test } from "../support/app";
@@ -104,7 +104,7 @@ test("what has failed is its fee, gas has a leg of USDC and one of ether, and a 
     tries: [mined(7, "0x9a5")],
   });
   const request = { kind: "gas", amount: "2000000", ether: String(drops(600n)), cost: "0" } as const;
-  const exchange = { validBefore: 0, signature: "0x", serviceId: half };
+  const exchange = { validBefore: 0, serviceId: half };
   await order({ state: "confirmed", request, exchange, txHash: "0x9a5", endedAt: START + 8_000 });
   await look(9, { USDC: 98_000_000n, ETH: drops(9_600n) });
   expect((await moves()).slice(2)).toEqual([

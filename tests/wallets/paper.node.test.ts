@@ -338,11 +338,10 @@ describe("an order on paper", () => {
     const never = "An order on paper is never signed";
     const orderId = row._id;
     const signed = { nonce: 0, kind: "call", raw: "0x02", hash: "0x01" } as const;
-    const { steps, gasSteps } = internal.wallets.orders;
+    const { steps, unsignedSteps } = internal.wallets.orders;
     const exchange = {
       relayer: "0x",
       validBefore: 0,
-      signature: "0x",
       call: { to: "0x", data: "0x", value: "0" },
     };
     for (const attempt of [
@@ -353,7 +352,7 @@ describe("an order on paper", () => {
           now: Date.now(),
         }),
       () => app.t.mutation(steps.storeSigned, { orderId, signed: { ...signed, kind: "empty" }, fee: "0" }),
-      () => app.t.mutation(gasSteps.storeAuthorization, { orderId, ...exchange }),
+      () => app.t.mutation(unsignedSteps.storeAuthorization, { orderId, ...exchange }),
     ])
       await expect(attempt()).rejects.toThrow(never);
   });

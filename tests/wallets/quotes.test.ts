@@ -1,7 +1,7 @@
 import { concat, numberToHex, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { SwapQuote } from "../../convex/providers/swap";
-import { checkPrice, checkQuote } from "../../convex/wallets/orders/swaps";
+import { checkPrice, checkQuote } from "../../convex/wallets/orders/quotes";
 import { PERMIT2 } from "../../convex/wallets/tokens";
 import { buildSettlerCall, type Slippage } from "../../scripts/chain/settlerCall";
 

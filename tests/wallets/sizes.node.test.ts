@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { isNearlyOrder, readOrder } from "../../convex/bot/orders";
-import { parseSize } from "../../convex/wallets/sizes";
+import { parseSize } from "../../convex/wallets/tokens";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
 import { chain, ETHER, etherOf, holdingsOf, useChain } from "../support/chain/chain";

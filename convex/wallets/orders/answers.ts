@@ -4,11 +4,11 @@ import { formatUnits, roundUnits, toUsd } from "../../lib/money/amounts";
 import { formatUsd } from "../../lib/text/numbers";
 import { REPLAYED } from "../../platform/http/input";
 import { markPaper, walletNotes } from "../inputs";
-import { formatFee, formatTokenAmount, linkOrMark, NOT_SENT, roundUp, toPublicStatus } from "../model";
+import { formatFee, formatTokenAmount, linkTo, NOT_SENT, roundUp, toPublicStatus } from "../model";
 import type { UserRequest } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
 import { getCallersKey, type Order } from "./model";
-import type { Rehearsal } from "./rehearsal";
+import type { Rehearsal } from "./estimates";
 
 /** Response bodies of orders over HTTP, and how an order or a rehearsal fills them. */
 
@@ -98,7 +98,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
     success: error === undefined,
     txHash,
     status: toPublicStatus(row),
-    ...linkOrMark(row, txHash),
+    ...{ ...linkTo(txHash), ...markPaper(row.paper === true) },
     ...(isRepeat ? { repeated: true as const } : {}),
     ...(error === undefined ? {} : { error }),
     ...terms,

@@ -12,11 +12,11 @@ import {
   type Preparation,
   type Transaction,
 } from "../../providers/chain/accounts";
-import { readBalance } from "../holdings";
+import { readHeld } from "../holdings";
 import { requireHex, formatFee, formatTokenAmount, GAS_WAY, requireStoredAddress, roundUp } from "../model";
-import type { OrderRequest, Payer, ServiceRequest } from "../tables";
+import type { Payer, OrderRequest, ServiceRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
-import { findGasOffer } from "./gasTerms";
+import { findGasOffer } from "./gas";
 import type { Order } from "./model";
 
 /** The calls that carry out orders, and the check that their wallets can pay for them. For actions. */
@@ -203,7 +203,7 @@ async function describeOtherWallet(
   for (const kind of ["basic", "custody"] as const) {
     const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, { userId, kind });
     if (wallet === null || wallet.walletId === walletId) continue;
-    const balance = await readBalance(wallet.address, token);
+    const balance = await readHeld({ address: wallet.address }, token);
     if (balance >= needed)
       return `. The user's ${kind} wallet ${wallet.address} holds ${formatTokenAmount(balance.toString(), token)}: a send with from: "${kind}" spends it`;
   }

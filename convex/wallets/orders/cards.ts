@@ -8,11 +8,11 @@ import { formatDateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import { enqueueCard, findLinkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/notices";
-import { EXPLORER, formatTokenAmount, GAS_WAY, isUserRequest, getOutgoing } from "../model";
-import type { Estimate, UserRequest } from "../tables";
+import { formatTokenAmount, GAS_WAY, isUserRequest, getOutgoing, linkTo } from "../model";
+import type { UserRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
-import type { Recipient } from "./limits";
-import { requireOrder, type Order } from "./model";
+import type { LimitCheck, Recipient } from "./limits";
+import { requireOrder, type Order, type Estimate } from "./model";
 
 /** Cards about orders, built from decoded terms: they contain no text of the caller's. */
 
@@ -40,22 +40,13 @@ const DIGITS = 4;
 /** @param facts Known only when the question is asked; `recipient` is `null` for a swap, sums in micro-USD. */
 export function buildQuestionCard(
   row: Order,
-  facts: {
-    found: Estimate;
-    recipient: Recipient | null;
-    lookAlike: string | null;
-    counted: bigint;
-    narrowest: { most: bigint; left: bigint };
-  },
+  facts: { found: Estimate; lookAlike: string | null } & Omit<LimitCheck, "refusal">,
 ): Required<Card> {
   const { found, recipient, lookAlike, counted, narrowest } = facts;
   const { _id, request, value, by, etherPrice, nextCheckAt } = row;
   const dollars = (micro: bigint) => formatCents(toUsd(micro));
   const { most, left } = narrowest;
-  const of =
-    left === most
-      ? `your ${dollars(most)} a day`
-      : `the ${dollars(left)} left of your ${dollars(most)} a day`;
+  const of = `${left === most ? "" : `the ${dollars(left)} left of `}your ${dollars(most)} a day`;
   const uses =
     value === undefined
       ? "⚠️ there is no live price for it: no limit counts what it moves"
@@ -66,13 +57,9 @@ export function buildQuestionCard(
     ? "Once approved it cannot be recalled for ten minutes, not even by a freeze."
     : `The network fees may reach ${describeFee(BigInt(found.feesInAll), etherPrice)}, no more.`;
   const asker = by === "chat" ? "You" : "Somebody who knows your account id";
-  const buttons: Button[][] = [
-    [
-      { text: "✅ Approve", command: `approve ${_id}` },
-      { text: "✖ Refuse", command: `refuse ${_id}` },
-    ],
-    [{ text: "🧊 Freeze", command: "pause" }],
-  ];
+  const approve = { text: "✅ Approve", command: `approve ${_id}` };
+  const refuse = { text: "✖ Refuse", command: `refuse ${_id}` };
+  const buttons: Button[][] = [[approve, refuse], [{ text: "🧊 Freeze", command: "pause" }]];
   if (request.kind === "send" && recipient?.kind === "unlisted" && recipient.countsFrom === null)
     buttons.push([buildAddButton(request.toAddress)]);
   return {
@@ -214,13 +201,14 @@ function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
       ? [`Ordered ${describeOrigin(row, key)}. If that was not you, freeze your account.`]
       : []),
   ];
+  const { explorerUrl } = linkTo(txHash);
   const short = `Transaction ${txHash?.slice(0, 8)}…${txHash?.slice(-4)}`;
   return [
     [
       { bold: `${mark(row)}${error === undefined ? "✅ Done" : "⚠️ Not done"}` },
       ...lines.map((line) => `\n${line}`),
     ],
-    ...(txHash === undefined || paper === true ? [] : [[{ words: short, href: EXPLORER + txHash }]]),
+    ...(explorerUrl === undefined ? [] : [[{ words: short, href: explorerUrl }]]),
   ];
 }
 

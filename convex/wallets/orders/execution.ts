@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { getErrorData, getErrorMessage } from "../../lib/errors";
+import { AppError, getErrorData, getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { defined } from "../../lib/objects";
 import { deadlines } from "../../platform/outside/deadlines";
@@ -14,14 +14,17 @@ import {
   type Mined,
   type TransactionStatus,
 } from "../../providers/chain/transactions";
-import { isLive, requireHex, requireStoredAddress } from "../model";
+import { untilKnown } from "../../providers/chain/rpc";
+import { valuePaperStart } from "../holdings";
+import { isLive, isUserRequest, requireHex, requireStoredAddress } from "../model";
 import { WALLET_TOKENS } from "../tokens";
+import { feeTooHighError } from "./calls";
+import { quoteOnPaper } from "./estimates";
 import { checkExchange } from "./gas";
 import { isEnded, type Order } from "./model";
-import { fillOrder } from "./paper";
 import { isWithdrawalDue, signFurther, signNext } from "./signer";
 import type { OrderStep } from "./steps";
-import { isWrapping } from "./swaps";
+import { isWrapping } from "./quotes";
 
 /** Carries orders to their end. The waiting caller and the cron share one check. For actions. */
 
@@ -46,14 +49,15 @@ export function readOrder(ctx: ActionCtx, orderId: Id<"orders">): Promise<Order>
  * Executes an order and waits for its receipt. An order without a signature at the deadline is dropped, so that the
  * answer is final. After a signature, no node failure ends the wait.
  * @param waitMs In ms of real time.
- * @param isWatched Only wait (first for the owner's answer): another action executes the order.
+ * @param isTapped The owner has approved it: its caller only waits, first for their answer.
  */
 export const executeOrder = withUsage(
-  async (ctx, orderId: Id<"orders">, waitMs: number, isWatched = false): Promise<Order> => {
+  async (ctx, orderId: Id<"orders">, waitMs: number, isTapped: boolean = false): Promise<Order> => {
     const deadline = AbortSignal.timeout(waitMs);
-    const tap = AbortSignal.timeout(isWatched ? deadlines.tap : 0);
     const pause = createPauses(ROW_PAUSE_MS);
     let row = await readOrder(ctx, orderId);
+    const isWatched = row.question !== undefined && !isTapped;
+    const tap = AbortSignal.timeout(isWatched ? deadlines.tap : 0);
     let receipt = { of: -1, until: deadline, looks: 0 };
     while (!isEnded(row) && !deadline.aborted) {
       if (row.state === "signed") {
@@ -81,28 +85,40 @@ function getWaitMs(row: Order): number {
   return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
 }
 
+/** Looks before an order is refused for a balance that looks short, or a call that would fail. */
+const LOOKS = 3;
+
 /**
  * Signs an order if it is its turn, or carries it out in the book of an account on paper.
- * @param deadline Until then, a `NotKnownYet` failure is retried.
+ * @param deadline Until then, once its approval is paid for, no `NotKnownYet` failure ends a swap.
  * @returns The order afterwards.
  */
 async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: AbortSignal): Promise<Order> {
   const readTurn = () =>
     ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, { orderId, now: Date.now() });
-  const signingTurn = await readTurn();
-  const { row, blocker } = signingTurn;
+  const turn = await readTurn();
+  const { row, blocker } = turn;
   if (row.state !== "prepared") return row;
   if (blocker !== null) {
     if (Date.now() - (blocker.tries.at(-1)?.at ?? 0) > HELD_UP_MS) await checkQuietly(ctx, blocker);
     return row;
   }
+  const carryOut = async () => {
+    try {
+      await (isLive(row) ? signNext(ctx, { ...turn, row }) : fillOrder(ctx, row));
+    } catch (error) {
+      // Another caller has signed meanwhile: the wallet no longer has the funds that this attempt needs.
+      const present = await readTurn();
+      if (present.next === turn.next && present.row.state === row.state) throw error;
+    }
+  };
   try {
-    if (isLive(row)) await signNext(ctx, { ...signingTurn, row }, deadline);
-    else await fillOrder(ctx, row);
+    await untilKnown(carryOut, ({ data }, looks) =>
+      row.approvalTxHash === undefined
+        ? data.code === "upstream" || looks >= LOOKS
+        : deadline === undefined || deadline.aborted,
+    );
   } catch (thrown) {
-    const present = await readTurn();
-    // Another order was signed meanwhile: this attempt failed on funds that the wallet no longer has.
-    if (present.next !== signingTurn.next) return present.row;
     const failure = getErrorData(thrown);
     // Only the operator can fix these, so they are logged.
     if (failure === null || failure.code === "internal" || failure.code === "not_configured")
@@ -111,6 +127,19 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     return advance(ctx, row, { kind: "dropped", error, errorCode });
   }
   return readOrder(ctx, orderId);
+}
+
+/** Carries out an order in the book. @throws AppError with the reason for the order's end. */
+async function fillOrder(ctx: ActionCtx, row: Order): Promise<void> {
+  const { _id: orderId, request } = row;
+  if (!isUserRequest(request)) throw new AppError("internal", "This is no order of a user's");
+  const [{ usualFee, mostFee, terms }, startValues] = await Promise.all([
+    quoteOnPaper(row, request),
+    valuePaperStart(),
+  ]);
+  if (mostFee > BigInt(row.mostFee)) throw feeTooHighError(mostFee, BigInt(row.mostFee));
+  const filled = { fee: usualFee.toString(), startValues, ...defined({ terms }) };
+  await ctx.runMutation(internal.wallets.orders.unsignedSteps.settleOnPaper, { orderId, ...filled });
 }
 
 /** One step of an order: sign it if it is its turn, or poll the chain for its status. @throws AppError `upstream` */

@@ -31,7 +31,7 @@ import {
   walletChoice,
   buildWarning,
 } from "../inputs";
-import { EXPLORER, isUserRequest, getOutgoing, type WalletKind } from "../model";
+import { EXPLORER, isUserRequest, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
 import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
 
@@ -39,7 +39,7 @@ import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "
 
 /** These modules load viem, so the first request that needs them imports them. */
 const loadExecution = () => import("./execution");
-const loadRehearsal = () => import("./rehearsal");
+const loadEstimates = () => import("./estimates");
 
 type Placed = { userId: string; kind: WalletKind; request: UserRequest; call: Call };
 type PayingWalletChoice = FunctionReturnType<typeof internal.wallets.orders.placing.getPayingWallet>;
@@ -60,7 +60,7 @@ async function answer<Fields extends object>(
   const { userId, kind, request, call } = placed;
   const { caller } = call;
   if (isRehearsal) {
-    const { rehearse } = await loadRehearsal();
+    const { rehearse } = await loadEstimates();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
     const { slip, request: resolved, ...rehearsal } = await holdSlot(ctx, caller, work);
     const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
@@ -72,16 +72,13 @@ async function answer<Fields extends object>(
   const wallet = await ctx.runQuery(internal.wallets.orders.placing.getPayingWallet, orderArgs);
   const executePlaced = async () => {
     // A repeat moves nothing new, and its outcome must not depend on a price.
-    const { slip, ...opened } =
-      wallet.earlier === null ? await open(ctx, placed, wallet, isTool) : { ...wallet.earlier, slip: null };
+    const { orderId, ...opened } =
+      wallet.earlier === null
+        ? await open(ctx, placed, wallet, isTool)
+        : { orderId: wallet.earlier, isRepeat: true, slip: null };
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-    // An order put to its owner continues by itself after the tap.
     const { executeOrder } = await loadExecution();
-    return {
-      row: await executeOrder(ctx, opened.orderId, waitMs, opened.isAsked),
-      slip,
-      isRepeat: opened.isRepeat,
-    };
+    return { row: await executeOrder(ctx, orderId, waitMs), ...opened };
   };
   const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced, { isOrder: true });
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
@@ -123,24 +120,15 @@ async function open(
   isTool: boolean,
 ) {
   const { userId, call } = placed;
-  const [{ estimateForApproval }, { resolveAmount }, { computeSlip, estimateValues }] = await Promise.all([
-    loadRehearsal(),
-    import("./amounts"),
-    import("../holdings"),
-  ]);
-  const request = await resolveAmount(ctx, wallet, placed.request);
-  const values = isAsked
-    ? await estimateForApproval(ctx, { userId, ...wallet }, request)
-    : await estimateValues(getOutgoing(request));
-  const slip = await computeSlip(wallet, request, values.value);
+  const { estimateForApproval, resolveOrder } = await loadEstimates();
+  const { slip, ...resolved } = isAsked
+    ? await estimateForApproval(ctx, { userId, ...wallet }, placed.request)
+    : await resolveOrder(ctx, wallet, placed.request);
   if (slip !== null && isTool) throw slipFailure(slip);
-  const paid = {
-    ...buildOrder({ ...placed, request }),
-    isTool,
-    walletId: wallet.walletId,
-    address: call.caller.address,
-  };
-  const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, { ...paid, ...values });
+  const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, {
+    ...{ ...buildOrder(placed), ...resolved, isTool },
+    ...{ walletId: wallet.walletId, address: call.caller.address },
+  });
   return { ...opened, slip };
 }
 

@@ -31,8 +31,12 @@ export type Ordering = {
   value?: string | undefined;
 };
 
-/** A cap, and the orders that count against it. `about` completes "the limit of 500 USD in 24 hours". */
-type Limit = { about: string; most: bigint; orders: readonly Doc<"orders">[] };
+/** A cap, the orders that count against it, and what is left. @param about Completes "the limit of 500 USD in 24 hours". */
+function toLimit(about: string, most: bigint, orders: readonly Doc<"orders">[]) {
+  const used = sumOrders(orders);
+  return { about, most, orders, used, left: most > used ? most - used : 0n };
+}
+type Limit = ReturnType<typeof toLimit>;
 
 /** The recipient of a send. `countsFrom`: when a newly listed address takes effect (epoch ms); `null` off the list. */
 export type Recipient =
@@ -41,7 +45,7 @@ export type Recipient =
   | { kind: "unlisted"; countsFrom: number | null };
 
 /** The result of checking an order against its limits. */
-type LimitCheck = {
+export type LimitCheck = {
   /** The reason of refusal; `null` if the order is allowed. */
   refusal: AppError | null;
   /** The amount that the order counts, and its narrowest cap: what it allows a day, and what is left of it before. */
@@ -82,9 +86,8 @@ export async function checkLimits(ctx: QueryCtx, order: Ordering, now: number): 
   const countsAgainstChatCap = recipient === null || recipient.kind === "unlisted";
   const amount = countAmount(order, recipient);
   const limits = await listCaps(ctx, order, countsAgainstChatCap, now);
-  const caps = limits.map((limit) => ({ most: limit.most, left: getRemaining(limit) }));
-  const narrowest = caps.reduce((a, b) => (a.left < b.left ? a : b));
-  const passed = limits.filter(({ most, orders }) => sumOrders(orders) + amount > most);
+  const narrowest = limits.reduce((a, b) => (a.left < b.left ? a : b));
+  const passed = limits.filter(({ most, used }) => used + amount > most);
   const refusals = passed.map((limit) => limitError(limit, order, amount, now));
   // Prefer the refusal that waiting cannot cure, then the one with the longest wait.
   const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
@@ -150,22 +153,28 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   );
   if (by === "free") {
     const cap = toMicroUsd(getSetting("UNOWNED_DAILY_USD"));
-    const ownCaps = { about: " for a userId without an owner", most: cap, orders: all };
+    const ownCaps = toLimit(" for a userId without an owner", cap, all);
     const from = getAddressKey(order, paper);
     if (from === undefined) return [ownCaps];
     const others = await listSummedOrders(
       orders().withIndex("by_countedFor", (q) => q.eq("countedFor", from).gt("countedAt", since)),
     );
-    return [ownCaps, { about: " for the short userIds of one network address", most: cap, orders: others }];
+    return [ownCaps, toLimit(" for the short userIds of one network address", cap, others)];
   }
-  const limits = [{ about: "", most: getDailyLimit(account, now), orders: all }];
+  const limits = [toLimit("", getDailyLimit(account, now), all)];
   const mine = all.filter((row) => toCredentialKey(row) === toCredentialKey({ by, keyId: key?._id }));
   if (key?.dailyMicroUsd !== undefined)
-    limits.push({ about: ` by the key ${key.name}`, most: BigInt(key.dailyMicroUsd), orders: mine });
-  if (by === "post") limits.push({ about: " by mention", most, orders: mine });
+    limits.push(toLimit(` by the key ${key.name}`, BigInt(key.dailyMicroUsd), mine));
+  if (by === "post") limits.push(toLimit(" by mention", most, mine));
   if ((by === "tap" || by === "chat") && isLoose) {
     const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
-    limits.push({ about, most: CHAT_DAILY, orders: mine.filter((row) => row.isLoose === true) });
+    limits.push(
+      toLimit(
+        about,
+        CHAT_DAILY,
+        mine.filter((row) => row.isLoose === true),
+      ),
+    );
   }
   return limits;
 }
@@ -174,7 +183,7 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
 export async function getChatAllowance(ctx: QueryCtx, userId: string, now: number) {
   const request = { kind: "send", token: "USDC", amount: "0", toAddress: "" } as const;
   const caps = await listCaps(ctx, { userId, by: "chat", address: null, request }, true, now);
-  const [account, chat] = caps.map((cap) => ({ most: cap.most, left: getRemaining(cap) }));
+  const [account, chat] = caps;
   if (account === undefined || chat === undefined) throw new Error("A chat has two caps");
   return { account, chat: { most: chat.most, left: chat.left < account.left ? chat.left : account.left } };
 }
@@ -217,24 +226,19 @@ function countAmount({ request, by, value = "0" }: Ordering, recipient: Recipien
  * makes it fit.
  */
 function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now: number): AppError {
-  const { most, about, orders } = limit;
+  const { most, about, orders, left } = limit;
   const what =
     request.kind !== "swap"
       ? "This transfer"
       : `This swap, whose terms let it lose ${formatCents(amount)} USD,`;
-  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${formatCents(getRemaining(limit))} USD are left`;
-  let used = sumOrders(orders);
+  const message = `${what} would go beyond the limit of ${formatUnits(most, 6)} USD in 24 hours${about}: ${formatCents(left)} USD are left`;
+  let { used } = limit;
   for (const row of orders) {
     used -= sumOrders([row]);
     if (used + amount > most) continue;
     const roomAt = (row.countedAt ?? now) + DAY + MINUTE;
-    return new AppError(
-      "rate_limited",
-      `${message}, and there is room for it from ${formatDateTime(roomAt)}`,
-      {
-        retryAfterMs: Math.max(1, roomAt - now),
-      },
-    );
+    const why = `${message}, and there is room for it from ${formatDateTime(roomAt)}`;
+    return new AppError("rate_limited", why, { retryAfterMs: Math.max(1, roomAt - now) });
   }
   return new AppError("forbidden", by === "free" ? `${message}. ${OWN_IT}` : message);
 }
@@ -245,12 +249,6 @@ function sumOrders(orders: readonly Doc<"orders">[]): bigint {
     const lives = state === "prepared" || state === "signed" || state === "confirmed";
     return sum + (lives ? BigInt(counted) : 0n) + BigInt(feeCounted);
   }, 0n);
-}
-
-/** The remaining allowance of a cap. */
-function getRemaining({ most, orders }: Limit): bigint {
-  const left = most - sumOrders(orders);
-  return left > 0n ? left : 0n;
 }
 
 /** Micro-USD as USD, to the cent. */

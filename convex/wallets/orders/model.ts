@@ -1,28 +1,39 @@
+import type { FunctionHandle } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { readMode, requireUnfrozenRules } from "../../identity/model";
 import { defined } from "../../lib/objects";
 import { AppError, KEY_USED } from "../../lib/errors";
 import { MOST_FEE } from "../../lib/money/base";
+import { emitToOwner } from "../../messenger/webhooks/events";
 import { NOBODY, queryByBoth } from "../../platform/records";
-import { NEVER } from "../../lib/time";
+import { MINUTE, NEVER } from "../../lib/time";
 import {
   requireWallet,
   getPauseError,
+  isUserRequest,
   requireMode,
   PREPARED_FOR_MS,
   toServiceWalletId,
   findWalletById,
   type ServiceRole,
 } from "../model";
-import type { Estimate, OrderRequest, ServiceRequest } from "../tables";
+import { vUserRequest, type OrderRequest, type ServiceRequest } from "../tables";
 import { getAddressKey, toCredentialKey, checkLimits, type Ordering } from "./limits";
 
-/** Order rows, and the steps that open them. Plain functions, part of their caller's transaction. */
+/** Order rows, and the steps that open and end them. Plain functions, part of their caller's transaction. */
 
 export type Order = Doc<"orders">;
 
 export const REVERTED = "The transaction was mined and reverted";
+
+/** When an outcome is checked once more: a reorg may have removed the deciding block. */
+export const LOOK_BACK_MS = MINUTE;
+
+/** The fields of an order that goes on after its end. */
+export const NOT_ENDED = { error: undefined, errorCode: undefined, endedAt: undefined };
 
 /** Ceiling of concurrently signed orders of a service account. */
 export const MOST_SIGNED_SERVICE = 8;
@@ -46,6 +57,32 @@ export function isEnded({ state }: Pick<Order, "state">): boolean {
  * The social mention that ordered a trade, its action, and the mutation to call with its id when the trade has ended.
  */
 type Mentioned = { mentionId: Id<"mentions">; action: "buy" | "sell" | "swap" | "send"; onSettled: string };
+
+/** A rehearsal's result for the owner's card. A shown order is bound to the first two fields. */
+export const vEstimate = v.object({
+  /** The lowest acceptable bought amount of a swap. Digits. */
+  minBuyAmount: v.optional(v.string()),
+  /** The highest fee of a single transaction, and of all of them together; in wei. */
+  mostFee: v.string(),
+  feesInAll: v.string(),
+  /** The fee of all of them at the present price, in wei. */
+  usualFee: v.string(),
+  /** For a swap: the quoted amount, in digits, and its worth in micro-USD, absent without the prices. */
+  buyAmount: v.optional(v.string()),
+  boughtValue: v.optional(v.string()),
+});
+export type Estimate = Infer<typeof vEstimate>;
+
+/** A user's order as actions pass it to mutations. */
+export const vPlacing = {
+  userId: v.string(),
+  walletId: v.string(),
+  request: vUserRequest,
+  idempotencyKey: v.optional(v.string()),
+  /** Value of the sent or sold amount, absent without a live price, and of one ether; in micro-USD. */
+  value: v.optional(v.string()),
+  etherPrice: v.string(),
+};
 
 /** `vPlacing` with its credential. */
 export type NewOrder = Ordering & {
@@ -211,8 +248,7 @@ export async function ensureServiceAccount(
 export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<boolean> {
   if (row.state !== "failed" || row.tries.length > 0) return false;
   const opened = { state: "prepared", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
-  const ended = { error: undefined, errorCode: undefined, endedAt: undefined };
-  await ctx.db.patch("orders", row._id, { ...opened, ...ended });
+  await ctx.db.patch("orders", row._id, { ...opened, ...NOT_ENDED });
   return true;
 }
 
@@ -245,4 +281,43 @@ export async function findBlockingOrder(
 /** The signed orders of an account, oldest first. */
 export async function listSignedOrders(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
   return queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
+}
+
+export type Outcome = Pick<Order, "state"> & {
+  [Field in "error" | "errorCode" | "bought"]?: Order[Field] | undefined;
+};
+
+export function buildFailure(error: string): Outcome {
+  return { state: "failed", error, errorCode: "upstream" };
+}
+
+/** `undefined` removes a field. */
+type Changes = { nextCheckAt: number } & {
+  [Field in "idempotencyKey" | "txHash" | "usedSince" | "countedAt"]?: Order[Field] | undefined;
+} & Partial<Pick<Order, "approvalTxHash" | "tries" | "terms" | "paperFee" | "feeCounted">>;
+
+/** Stores an order's end with its consequences: its mention, its user's webhooks, the message to its owner. */
+export async function finalizeOrder(
+  ctx: MutationCtx,
+  row: Order,
+  outcome: Outcome,
+  further: Changes,
+): Promise<void> {
+  const { state, error, errorCode, bought } = outcome;
+  const { _id: orderId, userId, request, question, by, mentionId, onSettled, paper, standingId } = row;
+  await ctx.db.patch("orders", orderId, { state, error, errorCode, bought, endedAt: Date.now(), ...further });
+  if (!isUserRequest(request)) return;
+  const { txHash, approvalTxHash } = await requireOrder(ctx, orderId);
+  const event = { status: state, error: error ?? null, success: error === undefined };
+  const transaction = { transactionId: orderId, ...request, txHash, ...event, bought, ...defined({ paper }) };
+  await emitToOwner(ctx, userId, "transaction.ended", transaction);
+  if (mentionId !== undefined && onSettled !== undefined) {
+    const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
+    await ctx.scheduler.runAfter(0, handle, { mentionId });
+  }
+  const hasMoved = (txHash ?? approvalTxHash) !== undefined;
+  // A standing order tells of the first end of its orders.
+  if (standingId !== undefined && !isEnded(row)) return;
+  if (question !== undefined || (hasMoved && by !== "free"))
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.cards.tellEnd, { orderId });
 }

@@ -12,18 +12,18 @@ import { MINUTE } from "../../lib/time";
 import { findApprovingLink } from "../../messenger/model";
 import { toPayer } from "../book";
 import { NO_WALLET, getPauseError, findWallet, requireMode } from "../model";
-import {
-  vEstimate,
-  vOrderRow,
-  vPayer,
-  vPlacing,
-  vUserRequest,
-  vWalletKind,
-  type By,
-  type UserRequest,
-} from "../tables";
+import { vPayer, vWalletKind, vOrderRow, vUserRequest, type By, type UserRequest } from "../tables";
 import { toCredentialKey, checkLimits, type Ordering } from "./limits";
-import { findEarlierOrder, hasTerms, openOrder, type Keyed, type NewOrder, type Order } from "./model";
+import {
+  findEarlierOrder,
+  hasTerms,
+  openOrder,
+  type Keyed,
+  type NewOrder,
+  type Order,
+  vEstimate,
+  vPlacing,
+} from "./model";
 import { askInChat, getStateAt } from "./questions";
 
 /** Orders of HTTP callers, for actions: the paying wallet, likely refusals, opening or asking, and status. */
@@ -45,17 +45,6 @@ function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
   if (verdict.kind !== "allowed") return { by: "id" };
   const { by, key } = verdict;
   return { by: by === "unclaimed" ? "free" : by, key };
-}
-
-const vPlaced = v.object({
-  orderId: v.id("orders"),
-  /** Whether the order needs its owner's approval, and whether an earlier request has opened it. */
-  isAsked: v.boolean(),
-  isRepeat: v.boolean(),
-});
-
-function toPlacedOrder({ _id: orderId, question }: Order, isRepeat: boolean): Infer<typeof vPlaced> {
-  return { orderId, isAsked: question !== undefined, isRepeat };
 }
 
 /** How long a tool's repeat of the same terms is the same order. */
@@ -123,7 +112,7 @@ export const getPayingWallet = internalQuery({
   returns: v.object({
     ...vPayer.fields,
     isAsked: v.boolean(),
-    earlier: v.union(vPlaced, v.null()),
+    earlier: v.union(v.id("orders"), v.null()),
   }),
   handler: async (ctx, { kind, keyHash, isTool, now, ...given }) => {
     const { userId, request } = given;
@@ -134,9 +123,8 @@ export const getPayingWallet = internalQuery({
     const payer = await toPayer(ctx, wallet);
     const order = { ...given, ...getCredential(decision), walletId: payer.walletId };
     const earlier = await findRepeatedOrder(ctx, order, isTool, now);
-    if (earlier !== null) return { ...payer, isAsked, earlier: toPlacedOrder(earlier, true) };
-    await requireMode(ctx, wallet, request);
-    return { ...payer, isAsked, earlier: null };
+    if (earlier === null) await requireMode(ctx, wallet, request);
+    return { ...payer, isAsked, earlier: earlier && earlier._id };
   },
 });
 
@@ -149,7 +137,7 @@ export const getPayingWallet = internalQuery({
  */
 export const placeOrder = internalMutation({
   args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, found: v.optional(vEstimate) },
-  returns: vPlaced,
+  returns: v.object({ orderId: v.id("orders"), isRepeat: v.boolean() }),
   handler: async (ctx, { keyHash, isTool, found, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
@@ -157,12 +145,13 @@ export const placeOrder = internalMutation({
     const order: NewOrder = { ...given, ...getCredential(decision) };
     const account = await findRequiredApprover(ctx, decision, userId, now);
     const earlier = await findRepeatedOrder(ctx, order, isTool, now);
-    if (earlier !== null) return toPlacedOrder(earlier, true);
-    if (account === null) return toPlacedOrder(await openOrder(ctx, order), false);
+    if (earlier !== null) return { orderId: earlier._id, isRepeat: true };
+    if (account === null) return { orderId: (await openOrder(ctx, order))._id, isRepeat: false };
     if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
     // Generate a key for a question without one, by which a repeat finds its outcome.
     const { idempotencyKey = `approval_${crypto.randomUUID()}` } = given;
-    return toPlacedOrder(await askInChat(ctx, { ...order, idempotencyKey, found, account }), false);
+    const { _id: orderId } = await askInChat(ctx, { ...order, idempotencyKey, found, account });
+    return { orderId, isRepeat: false };
   },
 });
 

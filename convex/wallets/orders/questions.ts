@@ -9,7 +9,7 @@ import { literals } from "../../lib/literals";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { findApprovingLink, enqueueCard } from "../../messenger/model";
 import { findWallet, isUserRequest } from "../model";
-import { vEstimate, vPlacing, vUserRequest, type Estimate } from "../tables";
+import { vUserRequest } from "../tables";
 import { buildQuestionCard, EXPIRED, REFUSED, VOID } from "./cards";
 import { checkLimits } from "./limits";
 import {
@@ -19,6 +19,9 @@ import {
   buildOrderFields,
   type NewOrder,
   type Order,
+  vEstimate,
+  vPlacing,
+  type Estimate,
 } from "./model";
 
 /**
@@ -69,23 +72,16 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   const byIdAlone = order.by === "id";
   if (byIdAlone) await requireQuestionAllowance(ctx, userId, now);
   const by: "chat" | "tap" = order.by === "chat" ? "chat" : "tap";
-  const checked = await checkLimits(ctx, { ...order, by, address: null }, now);
-  const { refusal, counted, narrowest, recipient } = checked;
+  const { refusal, ...checked } = await checkLimits(ctx, { ...order, by, address: null }, now);
   if (refusal !== null) throw refusal;
-  const questionFields = {
-    by,
-    state: "asked" as const,
-    question: { messengerId, byId: byIdAlone },
-    nextCheckAt: now + ASKED_MS,
-  };
-  const row = await requireOrder(
-    ctx,
-    await ctx.db.insert("orders", { ...(await buildOrderFields(ctx, order)), ...questionFields }),
-  );
+  const orderId = await ctx.db.insert("orders", {
+    ...(await buildOrderFields(ctx, order)),
+    ...{ by, state: "asked", question: { messengerId, byId: byIdAlone }, nextCheckAt: now + ASKED_MS },
+  });
+  const row = await requireOrder(ctx, orderId);
   const lookAlike = request.kind === "send" ? await findLookAlike(ctx, userId, request.toAddress) : null;
-  const { paragraphs, buttons } = buildQuestionCard(row, { found, recipient, lookAlike, counted, narrowest });
-  const to = { userId, chatId: messengerId, bot: "default" as const };
-  await enqueueCard(ctx, { ...to, kind: "approval", paragraphs, buttons });
+  const card = buildQuestionCard(row, { ...checked, found, lookAlike });
+  await enqueueCard(ctx, { userId, chatId: messengerId, bot: "default", kind: "approval", ...card });
   return row;
 }
 

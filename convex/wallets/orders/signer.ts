@@ -4,6 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { defined } from "../../lib/objects";
 import { MINUTE } from "../../lib/time";
 import {
   hasLowFees,
@@ -31,15 +32,9 @@ import {
 } from "./calls";
 import { authorizeExchange } from "./gas";
 import type { Order } from "./model";
+import { buildPermitData, isSoldBy, type PermitMessage } from "./quotes";
 import type { SigningTurn } from "./steps";
-import {
-  listSwapCalls,
-  isSoldBy,
-  isSwapCall,
-  buildPermitData,
-  type PermitMessage,
-  type Offer,
-} from "./swaps";
+import { listSwapCalls, isSwapCall, type Offer } from "./swaps";
 
 /**
  * What an order signs: its calls, the check of each, the first signature of a nonce and its replacements. For actions.
@@ -47,8 +42,6 @@ import {
 
 /** Age at which a transaction with fees below the current ones is replaced with higher fees. */
 const OUTBID_AFTER_MS = MINUTE;
-/** Attempts before an order is refused for a balance that looks short or a call that would fail. */
-const LOOKS = 3;
 /** Age at which an unmined transaction's nonce is cancelled with an empty transaction. */
 const WITHDRAWN_AFTER_MS = 10 * MINUTE;
 
@@ -103,51 +96,25 @@ export function mayBeSigned(
 }
 
 /**
- * Signs an order's next transaction, stores its bytes, then sends them. This is the only first signature of a nonce. It
- * signs nothing if the turn has passed to another order, or if a reorg has to be repaired first. Once its approval is
- * paid for, no `NotKnownYet` failure ends a swap before the deadline.
+ * Signs an order's next transaction, stores its bytes, then sends them. This is the only first signature of a nonce. Each
+ * call is checked anew. It signs nothing if the turn has passed to another order, or if a reorg has to be repaired first.
  * @throws AppError with the reason for the order's end.
  */
-export async function signNext(ctx: ActionCtx, turn: LiveTurn, deadline?: AbortSignal): Promise<void> {
+export async function signNext(ctx: ActionCtx, turn: LiveTurn): Promise<void> {
   const { row } = turn;
   if (row.request.kind === "gas")
     return authorizeExchange(ctx, row, row.request, (data) =>
       signTypedData(ctx, { order: row, isEmpty: false }, data),
     );
-  // Each call is checked anew.
-  const readNextCall = async () => {
-    try {
-      return (await listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next()).value;
-    } catch (error) {
-      // Another caller has signed meanwhile: the wallet no longer has the funds that this attempt needs.
-      if (await isOvertaken(ctx, turn)) return null;
-      throw error;
-    }
-  };
-  const next = await untilKnown(readNextCall, ({ data }, looks) =>
-    row.approvalTxHash === undefined
-      ? data.code === "upstream" || looks >= LOOKS
-      : deadline === undefined || deadline.aborted,
-  );
-  if (next === null) return;
+  const { value: next } = await listCalls(ctx, row, (message) => signPermit(ctx, row, message)).next();
   if (next === undefined) throw new AppError("internal", "There is nothing to sign for this order");
   const { preparation, gas, call, mostFee, kind, offer } = next;
   const nonce = await chooseNonce(ctx, turn, preparation.mined);
   if (nonce === null) return;
   if (mostFee > BigInt(row.mostFee)) throw feeTooHighError(mostFee, BigInt(row.mostFee));
   const signed = await sign(ctx, row, { nonce, gas, fees: preparation.fees, call }, offer?.least);
-  await storeAndSend(ctx, row, {
-    signed: { ...signed, kind },
-    fee: mostFee.toString(),
-    ...(offer === undefined ? {} : { terms: offer.terms }),
-  });
-}
-
-/** Whether the wallet has signed, or the order has moved on, since its turn was read. */
-async function isOvertaken(ctx: ActionCtx, { row, next }: LiveTurn): Promise<boolean> {
-  const query = { orderId: row._id, now: Date.now() };
-  const present = await ctx.runQuery(internal.wallets.orders.steps.getSigningTurn, query);
-  return present.next !== next || present.row.state !== row.state;
+  const bytes = { signed: { ...signed, kind }, fee: mostFee.toString(), ...defined({ terms: offer?.terms }) };
+  await storeAndSend(ctx, row, bytes);
 }
 
 /** Stores bytes before they leave the service, then sends them. @returns `false` if they are void. */

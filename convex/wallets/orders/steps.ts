@@ -18,15 +18,18 @@ import {
 } from "../model";
 import { vOrderRow, vSwapTerms, vSignedTry, type SignedTry } from "../tables";
 import {
+  buildFailure,
+  finalizeOrder,
   findBlockingOrder,
   requireOrder,
   isEnded,
+  LOOK_BACK_MS,
   MOST_SIGNED_SERVICE,
   REVERTED,
   listSignedOrders,
   type Order,
+  type Outcome,
 } from "./model";
-import { buildFailure, finalizeOrder, type Outcome } from "./ending";
 import { expire, getStateAt } from "./questions";
 
 /**
@@ -41,8 +44,6 @@ const NOT_SWAPPED = "The swap could not be signed in time: nothing was swapped";
 
 /** Age from which a nonce conflict counts: a lagging node may not have the receipt yet. */
 const USED_AFTER_MS = MINUTE;
-/** When an outcome is checked once more: a reorg may have removed the deciding block. */
-const LOOK_BACK_MS = MINUTE;
 
 const vOrderId = { orderId: v.id("orders") };
 

@@ -17,7 +17,7 @@ import {
   wholeNumberWithDefault,
 } from "../../platform/http/input";
 import { buildWarning, markPaper, walletNotes } from "../inputs";
-import { EXPLORER, isPaperHash, NO_WALLET } from "../model";
+import { EXPLORER, linkTo, NO_WALLET } from "../model";
 import type { NamedMove } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
 import { describeMove } from "./moves";
@@ -37,6 +37,11 @@ export const resultShape = z.object({
   percent: z.number().nullable().describe("Of what was paid in; null if that is nothing"),
   unpriced: z.array(z.string()).describe("Tokens without a live price, now or when they came in: left out"),
 });
+
+export const EXAMPLE_RESULT = {
+  ...{ since: EXAMPLE_TIME, paidInUsd: 240, takenOutUsd: 0, realisedUsd: 0, unrealisedUsd: 10 },
+  ...{ feesUsd: 0.007035, totalUsd: 9.992965, percent: 4.16, unpriced: [] },
+};
 
 const leg = z.object({
   token: z.string(),
@@ -78,23 +83,13 @@ function toPublicMove(move: NamedMove): z.output<typeof moveShape> {
     ...(fee === undefined ? {} : { feeEth: formatLeg(fee), feeUsd: readValue(fee) }),
     ...(realised === undefined ? {} : { resultUsd: toUsd(BigInt(realised)) }),
     ...defined({ to, orderId, txHash }),
-    ...(txHash === undefined || isPaperHash(txHash) ? {} : { explorerUrl: EXPLORER + txHash }),
+    ...linkTo(txHash),
   };
 }
 
 /** The columns of Koinly's universal form, which other programs read as well. */
-const COLUMNS = [
-  ...["Date", "Sent Amount", "Sent Currency", "Received Amount", "Received Currency"],
-  ...[
-    "Fee Amount",
-    "Fee Currency",
-    "Net Worth Amount",
-    "Net Worth Currency",
-    "Label",
-    "Description",
-    "TxHash",
-  ],
-];
+const COLUMNS =
+  "Date,Sent Amount,Sent Currency,Received Amount,Received Currency,Fee Amount,Fee Currency,Net Worth Amount,Net Worth Currency,Label,Description,TxHash";
 
 function toLine(move: NamedMove, isOnPaper: boolean): string {
   const { at, kind, out, in: into, fee, txHash = "" } = move;
@@ -149,10 +144,7 @@ const history: MountedEndpoint = defineEndpoint({
         },
       ],
       next: 12,
-      result: {
-        ...{ since: EXAMPLE_TIME, paidInUsd: 100, takenOutUsd: 0, realisedUsd: 0, unrealisedUsd: 5 },
-        ...{ feesUsd: 0.007035, totalUsd: 4.992965, percent: 4.99, unpriced: [] },
-      },
+      result: EXAMPLE_RESULT,
     },
   },
   input: z.object({
@@ -180,7 +172,7 @@ const history: MountedEndpoint = defineEndpoint({
       kind: "custody",
     });
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
-    const { readPortfolio } = await import("./portfolio");
+    const { readPortfolio } = await import("../holdings");
     const { result } = await readPortfolio(ctx, wallet);
     const isOnPaper = wallet.book !== undefined;
     const moves: NamedMove[] = [];
@@ -203,10 +195,7 @@ const history: MountedEndpoint = defineEndpoint({
       };
     const on = `/mcp/defi/history?userId=${encodeURIComponent(call.requestedId ?? userId)}&format=csv&before=${next}`;
     const headers: Record<string, string> = next > 1 ? { Link: `<${on}>; rel="next"` } : {};
-    return new Reply(
-      [COLUMNS.join(), ...moves.map((move) => toLine(move, isOnPaper)), ""].join("\r\n"),
-      headers,
-    );
+    return new Reply([COLUMNS, ...moves.map((move) => toLine(move, isOnPaper)), ""].join("\r\n"), headers);
   },
 });
 

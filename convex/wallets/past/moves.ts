@@ -3,12 +3,11 @@ import type { Order } from "../orders/model";
 import { formatTokenAmount } from "../model";
 import type { NamedMove, Past, SignedTry } from "../tables";
 import { SYMBOLS, type Symbol } from "../tokens";
-import type { Dated } from "../entries";
-import { computeWorth, readSum, type Leg, type Move, type Prices } from "../result";
+import { computeWorth, readSum, type Dated, type Leg, type Move, type Prices } from "../result";
 
 /**
  * What lies between the balances that are known and those of a block: the account's own mined orders, and the rest, which
- * came or went by other hands. Pure.
+ * came or went by other hands; and the words of a move. Pure.
  */
 
 /** What a mined order did to a wallet. */
