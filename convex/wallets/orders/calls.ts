@@ -72,7 +72,7 @@ export async function estimateFees({ data, gas }: PricedCall) {
 }
 
 /** The call of a send. */
-export function buildTransfer({ token, toAddress, amount }: Send): Transaction {
+function buildTransfer({ token, toAddress, amount }: Send): Transaction {
   const to = requireStoredAddress(toAddress);
   const { address } = WALLET_TOKENS[token];
   if (address === null) return { to, data: "0x", value: BigInt(amount) };
@@ -91,11 +91,10 @@ export function createEmptyTransaction(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
 
-export function isServiceRequest(request: OrderRequest): request is ServiceRequest {
-  return request.kind === "settlement" || request.kind === "refuel" || request.kind === "anchor";
-}
-
-export function buildServiceCall(request: ServiceRequest, own: Address): Transaction {
+/** The one call of a send, or of a service account's order; `null` for other orders. */
+export function buildOnlyCall(request: OrderRequest, own: Address): Transaction | null {
+  if (request.kind === "send") return buildTransfer(request);
+  if (!("data" in request)) return null;
   const to = request.kind === "anchor" ? own : requireStoredAddress(request.to);
   const value = request.kind === "refuel" ? BigInt(request.value) : 0n;
   return { to, data: requireHex(request.data), value };
@@ -107,7 +106,7 @@ export function isSame(call: Transaction, ordered: Transaction): boolean {
 }
 
 type Cost = {
-  kind: "send" | "approve" | "swap" | "service";
+  kind: "call" | "approve" | "swap";
   /** The spent amount of ether (besides fees) or of an ERC-20. */
   spent?: { token: Symbol; amount: bigint };
   /** Assumed gas where the chain cannot estimate it: the signature is missing, or an earlier call is not mined yet. */
@@ -126,13 +125,15 @@ export async function requireAffordable(
   call: Transaction,
   cost: Cost,
 ): Promise<Next> {
-  const { kind, spent = { token: "ETH", amount: 0n }, later = [] } = cost;
+  const { kind, spent = { token: "ETH", amount: 0n }, later = [], unsigned } = cost;
   const { address } = WALLET_TOKENS[spent.token];
   const preparation = await prepareTransaction(requireStoredAddress(payer.address), call, address);
   const { native, token, fees, l1Fee } = preparation;
   await requireHeld(ctx, payer, spent, address === null ? native : token);
-  const estimated = getGas(preparation, cost);
-  const gas = computeGasLimit(estimated);
+  const needed = unsigned === undefined ? preparation.gas : { kind: "estimated" as const, gas: unsigned };
+  if (needed.kind !== "estimated")
+    throw new NotKnownYet("invalid_request", `The transaction would fail: ${needed.name}`);
+  const gas = computeGasLimit(needed.gas);
   const most = kind === "swap" ? MOST_SWAP_GAS : MOST_GAS;
   if (gas > most) {
     const what = `The transaction would take up to ${gas} gas, and may take at most ${most}`;
@@ -146,15 +147,8 @@ export async function requireAffordable(
   const ether = address === null ? spent.amount : 0n;
   await requireHeld(ctx, payer, { token: "ETH", amount: ether + fee }, native, fee);
   if (mostFee > MOST_FEE) throw feeTooHighError(mostFee, MOST_FEE);
-  const usualFee = estimated * computeGasPrice(fees) + l1Fee;
+  const usualFee = needed.gas * computeGasPrice(fees) + l1Fee;
   return { kind: kind === "approve" ? "approve" : "call", call, preparation, gas, mostFee, usualFee };
-}
-
-/** @throws NotKnownYet `invalid_request` if the call would revert. */
-function getGas({ gas }: Preparation, { unsigned }: Cost): bigint {
-  if (unsigned !== undefined) return unsigned;
-  if (gas.kind === "estimated") return gas.gas;
-  throw new NotKnownYet("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
 /** The error for a transaction whose possible network fee exceeds its maximum (both in wei). */

@@ -12,7 +12,7 @@ import { formatTokenAmount, GAS_WAY, isUserRequest, getOutgoing, linkTo } from "
 import type { UserRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { LimitCheck, Recipient } from "./limits";
-import { requireOrder, type Order, type Estimate } from "./model";
+import { findNamedOrder, requireOrder, type Order, type Estimate } from "./model";
 
 /** Cards about orders, built from decoded terms: they contain no text of the caller's. */
 
@@ -180,8 +180,7 @@ export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, {
 /** A button for the order that has waited for this one. */
 async function buildNextButtons(ctx: QueryCtx, { request, state }: Order): Promise<Button[][] | undefined> {
   const next = request.kind === "gas" && state === "confirmed" ? (request.next ?? "") : "";
-  const id = ctx.db.normalizeId("orders", next);
-  const waiting = id === null ? null : await ctx.db.get("orders", id);
+  const waiting = await findNamedOrder(ctx, next);
   if (waiting === null) return undefined;
   return [[{ text: `▶ ${describeOrder(waiting.request)}`.slice(0, 60), command: `again ${waiting._id}` }]];
 }

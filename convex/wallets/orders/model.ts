@@ -44,6 +44,12 @@ export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Ord
   return row;
 }
 
+/** The order that a button or a command names, or `null`. */
+export async function findNamedOrder(ctx: QueryCtx, which: string): Promise<Order | null> {
+  const id = ctx.db.normalizeId("orders", which);
+  return id === null ? null : ctx.db.get("orders", id);
+}
+
 /** Whether the order's call was mined and reverted: no other failure leaves a call on the chain. */
 export function hasReverted({ state, error }: Pick<Order, "state" | "error">): boolean {
   return state === "failed" && error === REVERTED;

@@ -16,6 +16,7 @@ import {
   requireOrder,
   buildCountedFields,
   findEarlierOrder,
+  findNamedOrder,
   buildOrderFields,
   type NewOrder,
   type Order,
@@ -138,8 +139,7 @@ export async function answerQuestion(
   said: "yes" | "no",
   messengerId: string,
 ): Promise<Order | null> {
-  const id = ctx.db.normalizeId("orders", which);
-  const row = id === null ? null : await ctx.db.get("orders", id);
+  const row = await findNamedOrder(ctx, which);
   if (row?.question?.messengerId !== messengerId) return null;
   const now = Date.now();
   if (row.state === "asked" && (await findEndReason(ctx, row, now)) === null)
@@ -176,8 +176,7 @@ export const findEarlierQuestion = internalQuery({
   args: { which: v.string(), messengerId: v.string(), now: v.number() },
   returns: v.union(v.object({ request: vUserRequest, by: vChatCredential }), v.null()),
   handler: async (ctx, { which, messengerId, now }) => {
-    const id = ctx.db.normalizeId("orders", which);
-    const row = id === null ? null : await ctx.db.get("orders", id);
+    const row = await findNamedOrder(ctx, which);
     if (row?.question?.messengerId !== messengerId || row.tries.length > 0) return null;
     const { request, by } = row;
     if ((await getStateAt(ctx, row, now)).state !== "failed") return null;

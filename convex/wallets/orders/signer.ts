@@ -21,12 +21,10 @@ import {
   requireAffordable,
   GAS_OF_NOTHING,
   isSame,
-  isServiceRequest,
   L1_FEE_MARGIN,
   createEmptyTransaction,
-  buildServiceCall,
+  buildOnlyCall,
   feeTooHighError,
-  buildTransfer,
   type Next,
   type PayingWallet,
 } from "./calls";
@@ -62,16 +60,12 @@ export async function* listCalls(
   permit?: (message: PermitMessage) => Promise<Hex>,
 ): AsyncGenerator<Next & { offer?: Offer }, undefined> {
   const { request } = payer;
-  if (request.kind === "send") {
-    const spent = { token: request.token, amount: BigInt(request.amount) };
-    yield await requireAffordable(ctx, payer, buildTransfer(request), { kind: "send", spent });
-  }
   if (request.kind === "swap") yield* listSwapCalls(ctx, payer, request, permit);
-  if (isServiceRequest(request)) {
-    const call = buildServiceCall(request, requireStoredAddress(payer.address));
-    const spent = { token: "ETH" as const, amount: call.value };
-    yield await requireAffordable(ctx, payer, call, { kind: "service", spent });
-  }
+  const call = buildOnlyCall(request, requireStoredAddress(payer.address));
+  if (call === null) return;
+  const token = request.kind === "send" ? request.token : "ETH";
+  const amount = request.kind === "send" ? BigInt(request.amount) : call.value;
+  yield await requireAffordable(ctx, payer, call, { kind: "call", spent: { token, amount } });
 }
 
 /**
@@ -87,11 +81,11 @@ export function mayBeSigned(
 ): void {
   const owner = requireStoredAddress(order.address);
   const { request } = order;
+  const only = buildOnlyCall(request, owner);
   const isOrdered =
     isSame(call, createEmptyTransaction(owner)) ||
-    (request.kind === "send" && isSame(call, buildTransfer(request))) ||
-    (request.kind === "swap" && isSwapCall(call, request, order, least)) ||
-    (isServiceRequest(request) && isSame(call, buildServiceCall(request, owner)));
+    (only !== null && isSame(call, only)) ||
+    (request.kind === "swap" && isSwapCall(call, request, order, least));
   if (!isOrdered) throw new AppError("internal", OTHER);
 }
 
