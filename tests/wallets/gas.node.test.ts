@@ -1,4 +1,3 @@
-import { numberToHex } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";

@@ -13,7 +13,6 @@ import {
   type Fees,
   type Transaction,
 } from "../../providers/chain/accounts";
-import { untilKnown } from "../../providers/chain/rpc";
 import { broadcastTransaction, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
 import { requireHex, parseServiceWalletId, requireStoredAddress, type LiveOrder } from "../model";
@@ -171,7 +170,7 @@ async function chooseNonce(
   log.error("wallets.behind the chain", { address, mined });
   throw new AppError(
     "paused",
-    "The chain knows transactions of this wallet that this service does not: nothing is signed until the operator has read it back",
+    "The chain has transactions of this wallet that this service does not know: it signs nothing for the wallet until they have been read back",
   );
 }
 
