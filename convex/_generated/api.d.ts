@@ -313,7 +313,6 @@ import type * as whales_alerts from "../whales/alerts.js";
 import type * as whales_cards from "../whales/cards.js";
 import type * as whales_coins from "../whales/coins.js";
 import type * as whales_http from "../whales/http.js";
-import type * as whales_labels from "../whales/labels.js";
 import type * as whales_model from "../whales/model.js";
 import type * as whales_movements from "../whales/movements.js";
 import type * as whales_prompts from "../whales/prompts.js";
@@ -631,7 +630,6 @@ declare const fullApi: ApiFromModules<{
   "whales/cards": typeof whales_cards;
   "whales/coins": typeof whales_coins;
   "whales/http": typeof whales_http;
-  "whales/labels": typeof whales_labels;
   "whales/model": typeof whales_model;
   "whales/movements": typeof whales_movements;
   "whales/prompts": typeof whales_prompts;

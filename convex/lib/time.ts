@@ -94,6 +94,11 @@ export function formatDate(epochMs: number): string {
   return `${day.getUTCDate()} ${MONTHS[day.getUTCMonth()] ?? ""} ${day.getUTCFullYear()}`;
 }
 
+/** For answers: `2026-11-20 15:30 UTC`. */
+export function formatMinute(epochMs: number): string {
+  return `${toIso(epochMs).slice(0, 16).replace("T", " ")} UTC`;
+}
+
 /** For people: `20 Nov 2026, 15:30 UTC`. */
 export function formatDateTime(epochMs: number): string {
   return `${formatDate(epochMs)}, ${toIso(epochMs).slice(11, 16)} UTC`;

@@ -19,7 +19,7 @@ import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko"
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import { encodeFacts, findCoins, LISTS, type vOutcome } from "./facts";
-import { askQuotes } from "./live";
+import { ASK_SOURCE } from "./live";
 import { computeDayChange, type vNewestPrice } from "./samples";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";
 
@@ -144,7 +144,7 @@ const PRICE_PAGES: Record<Exclude<PriceSource, "coingecko">, (symbol: string) =>
 /** Live prices of the majors from every source that answers; empty if none does. */
 async function collectQuotes(): Promise<Fact[]> {
   const answers = listKeys(PRICE_PAGES).map(async (source) => {
-    const quotes = await orReason(askQuotes(source, MAJORS, deadlines.grounding));
+    const quotes = await orReason(ASK_SOURCE[source](MAJORS, deadlines.grounding));
     if (typeof quotes === "string") log.warn("prices.source failed", { source, reason: quotes });
     return typeof quotes === "string"
       ? []

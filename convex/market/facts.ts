@@ -65,12 +65,13 @@ async function findLatest(
 }
 
 export const vFactsAt = v.object({ facts: v.array(vFact), absent: v.array(vCollectionRequest) });
+export type FactsAt = Infer<typeof vFactsAt>;
 
 /** The facts of these collections at `at` (epoch ms), and the collections without facts in the `withinMs` before. */
 export async function getFactsAt(
   ctx: QueryCtx,
   { wanted, withinMs, at }: { wanted: readonly CollectionRequest[]; withinMs: number; at: number },
-): Promise<Infer<typeof vFactsAt>> {
+): Promise<FactsAt> {
   const rows = await Promise.all(
     wanted.map(async (one) => {
       const row = await findLatest(ctx, one, at);

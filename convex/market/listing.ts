@@ -1,14 +1,13 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError, getErrorData } from "../lib/errors";
-import type { Fact } from "../figures/facts";
 import type { Caller } from "../platform/limits/callers";
 import { charge, type LimitName } from "../platform/limits/charges";
 import { isMajor, isSymbol } from "../lib/money/coins";
 import { deadlines } from "../platform/outside/deadlines";
 import { DAY, HOUR, getRoundedNow } from "../lib/time";
 import { collectFacts } from "./collectors";
-import { LISTS, findSymbol } from "./facts";
+import { LISTS, findSymbol, type FactsAt } from "./facts";
 import type { CollectionRequest } from "./tables";
 
 /**
@@ -41,18 +40,11 @@ export async function getListing(
 /** The listing of a token by stored facts alone. */
 export async function getStoredListing(ctx: ActionCtx, token: string): Promise<Listing> {
   if (isMajor(token)) return { kind: "known", symbol: token };
-  const { facts, absent } = await readKnownFacts(ctx, listCollections(token));
+  const query = { wanted: listCollections(token), withinMs: DAY, at: getRoundedNow() };
+  const { facts, absent }: FactsAt = await ctx.runQuery(internal.market.facts.readFactsAt, query);
   const symbol = findSymbol(facts, token);
   if (symbol !== null) return { kind: "known", symbol };
   return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: token };
-}
-
-async function readKnownFacts(
-  ctx: ActionCtx,
-  wanted: CollectionRequest[],
-): Promise<{ facts: Fact[]; absent: CollectionRequest[] }> {
-  const query = { wanted, withinMs: DAY, at: getRoundedNow() };
-  return ctx.runQuery(internal.market.facts.readFactsAt, query);
 }
 
 /** The collections that can decide about a token. The exchange lists symbols only. */

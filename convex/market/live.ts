@@ -42,8 +42,11 @@ export async function readFeeds<Feed extends FeedName>(
 
 type AskQuotes = (symbols: readonly Major[], timeoutMs: number) => Promise<MajorQuote[]>;
 
-/** The request to each source for some coins; coins that it does not know are missing from its answer. */
-const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
+/**
+ * The request to each source for some coins; coins that it does not know are missing from its answer. It throws `upstream`
+ * if it has not a single price.
+ */
+export const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
   chainlink: async (symbols, timeoutMs) => {
     const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
     const found = Object.entries(quotes).flatMap(([name, quote]) =>
@@ -72,15 +75,6 @@ const ASK_SOURCE: Readonly<Record<PriceSource, AskQuotes>> = {
   },
 };
 
-/** One source's live prices of some coins. @throws AppError `upstream` if the answer has not a single price. */
-export async function askQuotes(
-  source: PriceSource,
-  symbols: readonly Major[],
-  timeoutMs: number,
-): Promise<MajorQuote[]> {
-  return ASK_SOURCE[source](symbols, timeoutMs);
-}
-
 export type FoundPrice<Coin extends Major = PricedToken> = Omit<Price, "token" | "takenAt"> & { token: Coin };
 
 /**
@@ -98,7 +92,7 @@ export async function findPrices<Coin extends Major>(
   for (const source of PRICE_SOURCES) {
     if (missing.length === 0) break;
     try {
-      const quotes = await askQuotes(source, missing, deadlines.price);
+      const quotes = await ASK_SOURCE[source](missing, deadlines.price);
       const live = missing.flatMap((token) =>
         quotes
           .filter(({ symbol, observedAt }) => symbol === token && observedAt >= since)

@@ -9,7 +9,7 @@ import { getStoredListing } from "../market/listing";
 import { PRICED_TOKENS } from "../market/tables";
 import { readStoredMarket } from "../market/views";
 import { toSafeUrl } from "../messenger/format";
-import { readLatestSignals } from "../pictures/levels";
+import { readNewestSignals } from "../pictures/levels";
 import { readWritings } from "../research/http";
 import type { Page } from "./layout";
 import { CardSection, Chips, Empty, Facts, Movements, OpenBot, Out, Since, type Term } from "./parts";
@@ -45,7 +45,7 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
   const terms = { token: symbol, alertType: null, before: NEVER, since: now, limit: WHALES };
   const [writings, signals, { alerts }] = await Promise.all([
     readWritings(ctx, symbol),
-    token === undefined ? [] : readLatestSignals(ctx, [token]),
+    token === undefined ? [] : readNewestSignals(ctx, [token]),
     ctx.runQuery(internal.whales.alerts.listAlertPage, terms),
   ]);
   const [report] = writings;
@@ -102,9 +102,7 @@ export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number)
         <Empty>No large movement of {symbol} was seen yet.</Empty>
       ) : (
         <>
-          <div class="card">
-            <Movements alerts={alerts} now={now} />
-          </div>
+          <Movements alerts={alerts} now={now} />
           <p>
             <a href={`/whales?token=${symbol}`}>All of {symbol}</a>
           </p>

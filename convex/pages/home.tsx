@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { readStoredMarket } from "../market/views";
-import { readLatestSignals } from "../pictures/levels";
+import { readNewestSignals } from "../pictures/levels";
 import { SIGNAL_TOKENS } from "../signals/rules";
 import type { Page } from "./layout";
 import { BotCode, Empty, Movements, OpenBot, OrBuy } from "./parts";
@@ -19,7 +19,7 @@ const WHALES = 5;
 export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> {
   const [market, signals, alerts, { record }] = await Promise.all([
     readStoredMarket(ctx),
-    readLatestSignals(ctx, [...SIGNAL_TOKENS]),
+    readNewestSignals(ctx, [...SIGNAL_TOKENS]),
     readWhales(ctx, now, WHALES),
     ctx.runQuery(internal.signals.history.listSignalPage, { token: null, limit: 1 }),
   ]);
@@ -75,9 +75,7 @@ export async function buildHomePage(ctx: ActionCtx, now: number): Promise<Page> 
             </Empty>
           ) : (
             <>
-              <div class="card">
-                <Movements alerts={alerts} now={now} />
-              </div>
+              <Movements alerts={alerts} now={now} />
               <p>
                 <a href="/whales">All whales</a>
               </p>

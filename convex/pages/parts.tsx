@@ -8,7 +8,7 @@ import type { PublicSignal } from "../signals/shapes";
 import type { PublicAlert } from "../whales/tables";
 import { getAddedDescription, getExplorerUrl, formatNews } from "../whales/cards";
 import { toSafeUrl } from "../messenger/format";
-import { QrCode } from "../pictures/card";
+import { getWay, QrCode } from "../pictures/card";
 
 /** Components and texts that several pages share. */
 
@@ -68,7 +68,7 @@ function Way({ kind, way, children }: { kind: string; way: keyof typeof MARKS; c
 
 export function Change({ value }: { value: number | null }) {
   return value === null ? null : (
-    <Way kind="change" way={value > 0 ? "up" : value < 0 ? "down" : "flat"}>
+    <Way kind="change" way={getWay(value)}>
       {formatSignedPercent(value)}
     </Way>
   );
@@ -156,32 +156,34 @@ export function Out({ to, children }: { to: string | null; children: Child }) {
 /** Movements, newest first, each with the part of its description that its heading lacks. */
 export function Movements({ alerts, now }: { alerts: readonly PublicAlert[]; now: number }) {
   return (
-    <ul class="list">
-      {alerts.map((alert) => {
-        const { direction, detectedAt, verified, source, chain, txHash } = alert;
-        const added = getAddedDescription(alert);
-        const found = verified ? "reported, found on Base" : "reported";
-        const by = source === "measured" ? "measured on Base" : found;
-        const shownAt = txHash === undefined ? null : toSafeUrl(getExplorerUrl(chain, txHash));
-        return (
-          <li>
-            <div class="head">
-              <strong>{formatNews(alert)}</strong>
-              <span class="small">
-                <Side side={direction} kind="" /> · <Since at={toIso(detectedAt)} now={now} /> · {by}
-                {shownAt !== null && (
-                  <>
-                    {" "}
-                    · <Out to={shownAt}>transaction</Out>
-                  </>
-                )}
-              </span>
-            </div>
-            {added !== null && <p class="small">{added}</p>}
-          </li>
-        );
-      })}
-    </ul>
+    <div class="card">
+      <ul class="list">
+        {alerts.map((alert) => {
+          const { direction, detectedAt, verified, source, chain, txHash } = alert;
+          const added = getAddedDescription(alert);
+          const found = verified ? "reported, found on Base" : "reported";
+          const by = source === "measured" ? "measured on Base" : found;
+          const shownAt = txHash === undefined ? null : toSafeUrl(getExplorerUrl(chain, txHash));
+          return (
+            <li>
+              <div class="head">
+                <strong>{formatNews(alert)}</strong>
+                <span class="small">
+                  <Side side={direction} kind="" /> · <Since at={toIso(detectedAt)} now={now} /> · {by}
+                  {shownAt !== null && (
+                    <>
+                      {" "}
+                      · <Out to={shownAt}>transaction</Out>
+                    </>
+                  )}
+                </span>
+              </div>
+              {added !== null && <p class="small">{added}</p>}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }
 

@@ -74,9 +74,7 @@ export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): 
           every five minutes, the other chains every hour.
         </Empty>
       ) : (
-        <div class="card">
-          <Movements alerts={alerts} now={now} />
-        </div>
+        <Movements alerts={alerts} now={now} />
       )}
       <Pager
         back={wish.before === undefined ? null : { href: getAddress({ token, kind }), name: "The newest" }}

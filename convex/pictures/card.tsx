@@ -102,6 +102,8 @@ export function placeRow(
 const SHAPES = { up: "M0 0h24l-12 -22z", down: "M0 -22h24l-12 22z", flat: "M0 0h22v-22h-22z" };
 export type Way = keyof typeof SHAPES;
 
+export const getWay = (change: number): Way => (change > 0 ? "up" : change < 0 ? "down" : "flat");
+
 export function Mark({ kind, x, y }: { kind: Way; x: number; y: number }) {
   return <path class={kind} d={SHAPES[kind]} transform={`translate(${x} ${y})`} />;
 }

@@ -58,7 +58,7 @@ export function isDrawn(points: readonly unknown[]): boolean {
 }
 
 /** @param frame Its place in a picture; on a page the style decides. */
-export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame }) {
+export function Chart({ frame, ...chart }: TimeChart & { frame?: Frame | undefined }) {
   const { id, title, says, from, to, axis } = chart;
   const { lines = [], levels = [], bands = [], dots = [] } = chart;
   const values = [

@@ -4,7 +4,12 @@ import { DAY } from "../lib/time";
 import type { PublicPrices } from "../market/views";
 import { subtractCosts, type Token } from "../signals/rules";
 import type { Signal } from "../signals/tables";
+<<<<<<< HEAD
 import type { Worth } from "../wallets/past/looks";
+=======
+import type { Worth } from "../wallets/past/course";
+import { getWay } from "./card";
+>>>>>>> 1b9f9e30 (A way has one word, a minute one form, a movement its card; pass-throughs of the market are gone)
 import { Chart, isDrawn, toPoints, type Frame, type Point } from "./chart";
 
 /** Charts of one course over time, on pages and in pictures: a price's day, a wallet's worth, and the record's curves. */
@@ -28,7 +33,7 @@ export function CourseChart({ token, price, frame }: Drawn) {
   if (first === undefined || last === undefined || !isDrawn(points)) return null;
   const values = points.map(({ value }) => value);
   const moved = change ?? last.value - first.value;
-  const way = moved > 0 ? "up" : moved < 0 ? "down" : "flat";
+  const way = getWay(moved);
   return (
     <Chart
       id={`course-${token}`}
@@ -41,7 +46,7 @@ export function CourseChart({ token, price, frame }: Drawn) {
       lines={[{ kind: way, points, isFilled: true }]}
       dots={[{ kind: way, ...last }]}
       unit="$"
-      {...(frame === undefined ? {} : { frame })}
+      frame={frame}
     />
   );
 }
@@ -74,7 +79,7 @@ export function WorthChart({ worths, frame }: { worths: readonly Worth[]; frame?
         { kind: "held", points: pointsOf("paidIn"), isStepped: true },
         { kind: "main", points: pointsOf("value") },
       ]}
-      {...(frame === undefined ? {} : { frame })}
+      frame={frame}
     />
   );
 }
@@ -155,7 +160,7 @@ export function CurvesChart({
         { kind: "main", points: signals, isStepped: true },
       ]}
       unit=" %"
-      {...(frame === undefined ? {} : { frame })}
+      frame={frame}
     />
   );
 }

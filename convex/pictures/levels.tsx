@@ -37,7 +37,7 @@ export async function readSignal(ctx: ActionCtx, id: string, before = HOUR): Pro
 }
 
 /** The newest signal of each of the tokens that has one. */
-export async function readLatestSignals(ctx: ActionCtx, tokens: Token[]): Promise<SignalData[]> {
+export async function readNewestSignals(ctx: ActionCtx, tokens: Token[]): Promise<SignalData[]> {
   const rows = await ctx.runQuery(internal.signals.history.readLatestSignals, { tokens });
   return Promise.all(rows.map((row) => addPath(ctx, row, HOUR)));
 }

@@ -4,7 +4,7 @@ import { formatCount } from "../lib/text/strings";
 import { formatDateTime } from "../lib/time";
 import type { Coin } from "../market/snapshot";
 import type { Signal } from "../signals/tables";
-import { BODY, MARGIN, Mark, placeRow, renderSvg, TextLines } from "./card";
+import { BODY, getWay, MARGIN, Mark, placeRow, renderSvg, TextLines } from "./card";
 import { buildCurves, CourseChart, CurvesChart, type TokenPrice } from "./courses";
 import type { Writing } from "../research/http";
 
@@ -35,7 +35,7 @@ export function drawCoin(coin: Coin, price: TokenPrice | null, site: string): st
     site,
   };
   const [x, top] = [MARGIN + 8, BODY.top + 70];
-  const way = change24h === null || change24h === 0 ? "flat" : change24h > 0 ? "up" : "down";
+  const way = getWay(change24h ?? 0);
   const sizes =
     size === null
       ? []

@@ -12,7 +12,7 @@ import {
 import { formatDate, formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
 import type { PricePoint } from "../market/views";
 import type { PublicSignal } from "../signals/shapes";
-import { BODY, MARGIN, Mark, placeRow, QrCode, renderSvg, TextLines, type Way } from "./card";
+import { BODY, getWay, MARGIN, Mark, placeRow, QrCode, renderSvg, TextLines, type Way } from "./card";
 import { Chart, toPoints, type Point } from "./chart";
 import { LevelsChart, type SignalData } from "./levels";
 import { WorthChart } from "./courses";
@@ -123,7 +123,7 @@ function describeWeek(token: string, signals: readonly PublicSignal[]): Said {
   const sum = results.reduce((total, one) => total + one, 0);
   return {
     token,
-    kind: sum === 0 ? "flat" : sum > 0 ? "up" : "down",
+    kind: getWay(sum),
     strong: results.length === 0 ? "none" : formatSignedPercent(sum),
     more: [`${count("WIN")} won, ${count("LOSS")} lost`, `${count("EXPIRED")} expired`],
   };

@@ -7,7 +7,7 @@ import { refuseBeyond } from "../platform/limits/budget";
 import { getSizes } from "../platform/limits/sizes";
 import { queryByBoth } from "../platform/records";
 import { vCallersPart } from "../platform/tables";
-import { toIso } from "../lib/time";
+import { formatMinute } from "../lib/time";
 import { cancelCards, getDeliveryProblem, enqueueCard, isOwnChat } from "../messenger/model";
 import { buildStartCard, buildStopButton } from "./cards";
 import {
@@ -118,8 +118,7 @@ function refuseActive(
 ): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-  const ends = `${toIso(freeAt).slice(0, 16).replace("T", " ")} UTC`;
-  const problem = `At most ${most} research shifts ${whose} can be active at once: the first of them ends at ${ends}, and ${how}`;
+  const problem = `At most ${most} research shifts ${whose} can be active at once: the first of them ends at ${formatMinute(freeAt)}, and ${how}`;
   throw new AppError("rate_limited", problem, { retryAfterMs: Math.max(0, freeAt - now) });
 }
 

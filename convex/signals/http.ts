@@ -8,7 +8,7 @@ import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint"
 import type { Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { awaitRefreshAs } from "../platform/refreshes";
-import { DAY, toDay, toIso } from "../lib/time";
+import { DAY, formatMinute, toDay, toIso } from "../lib/time";
 import { awaitDelivery } from "../messenger/notices";
 import { proofEndpoints, signalExample, storedExample } from "./proof";
 import { computeRecord, toPublicSignal, computeTotals } from "./record";
@@ -64,10 +64,6 @@ function findEndedNotice(now: number, tokens: readonly Token[], rows: readonly S
   return said.length === 0
     ? null
     : `${said.join(" ")} The next is due at ${formatMinute(getNextIssueTime(now))}.`;
-}
-
-function formatMinute(at: number): string {
-  return `${toIso(at).slice(0, 16).replace("T", " ")} UTC`;
 }
 
 const latest: MountedEndpoint = defineEndpoint({

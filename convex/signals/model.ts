@@ -113,16 +113,13 @@ export async function issueSignal(
 }
 
 /**
- * The reason for a day without a signal: the model's proposals broke the rules (`refused`), or a provider did not
- * answer (`failed`).
+ * Records that a token gets no signal on a day, unless the day is decided: the model's proposals broke the rules
+ * (`refused`), or a provider did not answer (`failed`).
  */
-export type MissingSignal = { reason: "refused" | "failed"; detail: string };
-
-/** Records that a token gets no signal on a day, unless the day is decided. */
 export async function noteMissing(
   ctx: MutationCtx,
   { day, token }: { day: string; token: Token },
-  { reason, detail }: MissingSignal,
+  { reason, detail }: { reason: "refused" | "failed"; detail: string },
 ): Promise<void> {
   if (await isDecided(ctx, day, token)) return;
   log.error("signals.none issued", { token, day, reason, detail });
