@@ -12,13 +12,13 @@ import { readMovements, readSafeHead, type Moved } from "../providers/chain/bloc
 import { readTransaction, type Mined } from "../providers/chain/transactions";
 import { UPSTREAM } from "../providers/chain/rpc";
 import { CHAIN, findCoinByAddress, COINS, CONTRACTS, getFamily, isCoin } from "./coins";
-import { PARTIES } from "./labels";
 import { vLastBlock } from "./alerts";
 import type { VerifiedReport } from "./model";
 import {
   listLargeMovements,
   measureTransaction,
   NATIVE,
+  PARTIES,
   computeWorth,
   type FeedPrices,
   type CoinTransfer,
