@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { extractJson, parseWholeJson } from "../lib/text/json";
 import { removeForeignLinksDeep } from "../lib/text/markup";
+import { groupBy } from "../lib/objects";
 import { cut } from "../lib/text/strings";
 
 /**
@@ -154,9 +155,7 @@ function fitToShape(value: unknown, shape: z.core.$ZodType): unknown {
     return listItems(value)?.map((item) => fitToShape(item, shape.element)) ?? value;
   }
   if (shape instanceof z.ZodObject && isObject(value)) {
-    const keys = new Map<string, string[]>();
-    for (const key of Object.keys(value))
-      keys.set(toBareKey(key), [...(keys.get(toBareKey(key)) ?? []), key]);
+    const keys = groupBy(Object.keys(value), toBareKey);
     const parts = Object.entries<z.core.$ZodType>(shape.shape);
     return Object.fromEntries(
       parts.map(([name, part]) => [name, fitToShape(getValue(value, name, keys), part)]),

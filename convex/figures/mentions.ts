@@ -1,4 +1,5 @@
 import { COIN_NAMES } from "../lib/money/coins";
+import { groupBy } from "../lib/objects";
 
 /** Finds the coins and other subjects that a text mentions, by symbol and name. Pure. */
 
@@ -59,9 +60,8 @@ export function indexNames(facts: readonly NamedFact[]): Names {
     add(value, subject);
     if (value.length > 3) add(value.toLowerCase(), subject);
   }
-  const byFirst = new Map<string, string[]>();
-  for (const name of [...subjects.keys()].sort((a, b) => b.length - a.length))
-    byFirst.set(name.charAt(0), [...(byFirst.get(name.charAt(0)) ?? []), name]);
+  const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length);
+  const byFirst = groupBy(longestFirst, (name) => name.charAt(0));
   const places = new Set(facts.flatMap(({ source }) => source ?? []));
   return { subjects, byFirst, places };
 }

@@ -24,10 +24,6 @@ export type PublicSource = keyof typeof SOURCE_LIMITS;
 export const NEWS_FEEDS = ["coindesk", "cointelegraph", "decrypt"] as const;
 export type Feed = (typeof NEWS_FEEDS)[number];
 
-export function isFeed(source: PublicSource): source is Feed {
-  return NEWS_FEEDS.some((feed) => feed === source);
-}
-
 /** Their real addresses. EVIDENCE_API_URL is one address that serves the paths of all. */
 export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   coinbase: "https://api.exchange.coinbase.com",

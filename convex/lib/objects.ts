@@ -24,12 +24,14 @@ export function applyChange(row: object, change: object): object {
   return defined({ ...row, ...change });
 }
 
-/** The items by a key, in the order of their first appearance. */
+/** The items by a key, in the order of their first appearance; in linear time. */
 export function groupBy<Item, Key>(items: Iterable<Item>, toKey: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
     const key = toKey(item);
-    groups.set(key, [...(groups.get(key) ?? []), item]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
   }
   return groups;
 }

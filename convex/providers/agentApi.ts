@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import type { BillingSubject } from "../platform/limits/callers";
 import { noteCost } from "../platform/limits/budget";
-import { AGENT_PROMPT_MICROS } from "./models/prices";
 import { deadlines } from "../platform/outside/deadlines";
 import { getAgentApiUrl, getRequired } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -17,6 +16,9 @@ const UPSTREAM = "The agent API";
 
 const AGENT_API_OFF =
   "AGENT_API_URL is not configured: with another provider's LLM_ENDPOINT the agent API is off";
+
+/** The estimate for a prompt in millionths of a USD, from its plan: it publishes no price. */
+const PROMPT_MICROS = 50_000;
 
 const jobId = z.string().min(1).max(200);
 const acceptedShape = z.object({ jobId });
@@ -41,7 +43,7 @@ export async function sendPrompt(ctx: ActionCtx, billTo: BillingSubject, prompt:
   const account = { provider: "agentApi", key: getRequired("LLM_GATEWAY_API_KEY") } as const;
   const answer = await askBilledProvider(ctx, account, () => ask("/agent/prompt", { prompt }));
   const refused = answer.kind === "answer" && !isSuccess(answer);
-  if (!refused) noteCost(billTo, "agentApi", AGENT_PROMPT_MICROS);
+  if (!refused) noteCost(billTo, "agentApi", PROMPT_MICROS);
   return parseBody(UPSTREAM, answer, acceptedShape).jobId;
 }
 

@@ -1,7 +1,7 @@
 import { hasKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { CallFailure, type ServiceRequest } from "./requests";
 import { stdioTools, type Tool } from "./list";
-import { isNothing } from "../lib/text/strings";
+import { isNothing, TOO_LARGE } from "../lib/text/strings";
 import { formatObject, isObject, type Body } from "./text";
 
 /**
@@ -22,8 +22,6 @@ export type ToolResult = {
   structuredContent: Body;
 };
 
-/** Its last digits are lost before the proxy reads them, so that two long ids would be one. */
-const TOO_LARGE = "is too large for a JSON number, which loses its last digits: send it as text, in quotes.";
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
 export async function callTool(tool: Tool, given: Input, send: Send): Promise<ToolResult> {
@@ -34,7 +32,8 @@ export async function callTool(tool: Tool, given: Input, send: Send): Promise<To
   const long = Object.entries(input).find(
     ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
   );
-  if (long !== undefined) return toFailure(`${long[0]} ${TOO_LARGE}`);
+  // Its last digits are lost before the proxy reads them, so that two long ids would be one.
+  if (long !== undefined) return toFailure(`${long[0]} ${TOO_LARGE}.`);
   const named = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
   const isOrder = tool.repeats === "ordered";
   const isKeyed = isOrder || tool.repeats === "keyed";

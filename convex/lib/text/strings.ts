@@ -33,3 +33,7 @@ const NOTHING: ReadonlySet<unknown> = new Set([null, "null", "undefined", "None"
 export function isNothing(value: unknown): boolean {
   return NOTHING.has(typeof value === "string" ? value.trim() : value);
 }
+
+/** The refusal of a whole number beyond 2^53, as the end of the sentence "<field> …". */
+export const TOO_LARGE =
+  "is too large for a JSON number, which loses its last digits: send it as text, in quotes";

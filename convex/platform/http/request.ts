@@ -2,7 +2,7 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { decodeText } from "../../lib/text/markup";
 import { parseJson } from "../../lib/text/json";
-import { cut, isNothing } from "../../lib/text/strings";
+import { cut, isNothing, TOO_LARGE } from "../../lib/text/strings";
 import { isForm } from "./router";
 
 /** The largest accepted request body, in bytes. */
@@ -191,8 +191,7 @@ function coerce(value: unknown, expected: string, path: readonly PropertyKey[]):
 function parseDigits(value: unknown, path: readonly PropertyKey[]): string | undefined {
   if (!Number.isInteger(value)) return undefined;
   if (Number.isSafeInteger(value)) return String(value);
-  const problem = "is too large for a JSON number, which loses its last digits: send it as text, in quotes";
-  throw new AppError("invalid_request", `${path.map(String).join(".")} ${problem}`);
+  throw new AppError("invalid_request", `${path.map(String).join(".")} ${TOO_LARGE}`);
 }
 
 /** The list or object in a JSON text. */

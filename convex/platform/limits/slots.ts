@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { Doc, Id } from "../../_generated/dataModel";
+import type { Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { defineMutation } from "../changes";
 import { AppError, getErrorData, getErrorMessage } from "../../lib/errors";
@@ -120,30 +120,23 @@ async function getHolder(
   now: number,
   isOrder: true | undefined,
 ): Promise<{ user?: string; address?: string }> {
-  const who: { user?: string; address?: string } = {};
-  const rows = () => ctx.db.query("slots");
-  const countAlike = (held: readonly Doc<"slots">[]) => held.filter((row) => row.isOrder === isOrder).length;
   const own = credential === "id" ? `named:${userId}` : userId;
   const user = identity ?? (address === null ? own : undefined);
-  if (user !== undefined) {
-    const hash = sha256Hex(`user:${user}`);
-    const heldByUser = await rows()
-      .withIndex("by_user", (q) => q.eq("user", hash).gt("until", now))
-      .take(2 * BY_USER);
-    if (countAlike(heldByUser) >= BY_USER)
-      throw tooManyError(`${BY_USER} of your requests are waiting for an answer`);
-    who.user = hash;
-  }
-  if (address !== null) {
-    const hash = sha256Hex(`address:${address}`);
-    const around = await rows()
-      .withIndex("by_address", (q) => q.eq("address", hash).gt("until", now))
-      .take(2 * BY_ADDRESS);
-    if (countAlike(around) >= BY_ADDRESS)
-      throw tooManyError(`${BY_ADDRESS} requests from your network address are waiting for an answer`);
-    who.address = hash;
-  }
-  return who;
+  const requirePlace = async (part: "user" | "address", name: string, most: number, whose: string) => {
+    const hash = sha256Hex(`${part}:${name}`);
+    const held = await ctx.db
+      .query("slots")
+      .withIndex(`by_${part}`, (q) => q.eq(part, hash).gt("until", now))
+      .take(2 * most);
+    if (held.filter((row) => row.isOrder === isOrder).length < most) return { [part]: hash };
+    throw tooManyError(`${most} ${whose} are waiting for an answer`);
+  };
+  return {
+    ...(user === undefined ? {} : await requirePlace("user", user, BY_USER, "of your requests")),
+    ...(address === null
+      ? {}
+      : await requirePlace("address", address, BY_ADDRESS, "requests from your network address")),
+  };
 }
 
 function tooManyError(what: string): AppError {

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { USDC } from "../../lib/money/base";
+import { groupBy } from "../../lib/objects";
 import { findHeadProblem, noteHead } from "../../platform/outside/calls";
 import { unusableAnswerError } from "../call";
 import { findPayments, type Payment, type RequestedCoins } from "./ether";
@@ -235,13 +236,8 @@ export function readTransfersTo(to: Address, first: number, last: number) {
         return readLogsOneByOne(client, range.first);
       },
     );
-    // Group once, in linear time: a dollar buys a block with thousands of zero transfers.
-    const ofEach = new Map<string, TransferLog[]>();
-    for (const one of logs) {
-      const own = ofEach.get(one.txHash);
-      if (own === undefined) ofEach.set(one.txHash, [one]);
-      else own.push(one);
-    }
+    // A dollar buys a block with thousands of zero transfers: they are grouped once.
+    const ofEach = groupBy(logs, ({ txHash }) => txHash);
     return [...ofEach.values()].flatMap((own) => listIncoming(own, to.toLowerCase()));
   });
 }

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { getOptional, getSiteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../figures/publicSources";
+import { SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../figures/publicSources";
 import { MINUTE, sleep } from "../../lib/time";
 import {
   requireAnswer,
@@ -137,7 +137,7 @@ function buildRequest(
   // CoinGecko's paid plans have an address of their own.
   const base = plan?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES[source];
   const headers = {
-    Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
+    Accept: "application/json, application/rss+xml, application/xml",
     ...(plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key }),
     "User-Agent": `market-research-service/1 (+${getSiteUrl()}/docs)`,
   };

@@ -16,9 +16,7 @@ import {
   unusableAnswerError,
 } from "../call";
 import { parsePause, parseRefusal, type Refusal } from "../rejections";
-import { cleanText } from "./cleaning";
-import { createFieldReader } from "./fields";
-import { getTokensCost, computeMostCost } from "./prices";
+import { cleanText, createFieldReader } from "./cleaning";
 import { parseResponseBody, type ModelOutcome } from "./wire";
 
 /**
@@ -46,24 +44,17 @@ export type Prompt = {
   billTo: BillingSubject;
 };
 
-export type Completion = {
-  text: string;
-  /** Other places of a value that was requested. */
-  also: readonly string[];
-  /** The model says that it will not answer: the same question, put otherwise, may be answered. */
-  isRefused: boolean;
+type ReadAnswer = Extract<ModelOutcome, { kind: "answer" }>;
+
+export type Completion = Pick<ReadAnswer, "text" | "also" | "isRefused"> & {
   /** The gateway's name of the model that answered; the requested one if it does not say. */
   model: string;
   /** Of prompt and answer together; estimated if the gateway does not say. */
   tokensUsed: number;
 };
 
-export type GatewayAnswer = Completion & {
-  /** It ended at the limit, not where the model would have ended. */
-  isCut: boolean;
-  /** In millionths of a USD. */
-  micros: number;
-};
+/** `micros`: its cost in millionths of a USD. */
+export type GatewayAnswer = Completion & Pick<ReadAnswer, "isCut"> & { micros: number };
 
 /** Why one request has no answer. */
 export class GatewayFailure extends AppError {
@@ -155,20 +146,15 @@ export async function sendPrompt(
     const error = noAnswerError(GATEWAY, result.kind);
     throw new GatewayFailure(error, result.kind === "timeout" ? null : 0, true);
   }
-  const { text, also, isRefused, model, usage, isCut } = requireCompletion(
+  const { usage, model, ...answer } = requireCompletion(
     parseResponseBody(readCompletionBody(result), format !== undefined),
   );
-  const chars = countChars(prompt);
   return {
-    text,
-    also,
-    isRefused,
+    ...answer,
     model: model ?? requestedModel,
     // English has four characters a token.
-    tokensUsed: usage?.total ?? Math.ceil(chars / 4) + Math.ceil(text.length / 4),
-    isCut,
-    micros:
-      usage === null ? computeMostCost(requestedModel, chars, limit) : getTokensCost(requestedModel, usage),
+    tokensUsed: usage?.total ?? Math.ceil(countChars(prompt) / 4) + Math.ceil(answer.text.length / 4),
+    micros: usage === null ? computeMostCost(prompt, limit) : getTokensCost(requestedModel, usage),
   };
 }
 
@@ -191,7 +177,7 @@ export function findModel({ format }: Pick<Prompt, "format">): string {
   return (isSmall ? getOptional("LLM_MODEL_SMALL") : undefined) ?? getSetting("LLM_MODEL");
 }
 
-export function countChars({ messages }: Prompt): number {
+function countChars({ messages }: Prompt): number {
   return messages.reduce((sum, { content }) => sum + content.length, 0);
 }
 
@@ -204,7 +190,7 @@ function withoutSystem(messages: readonly PromptMessage[]): PromptMessage[] {
     : [{ ...first, content: [...system, first.content].join("\n\n") }, ...others];
 }
 
-function requireCompletion(outcome: ModelOutcome): Extract<ModelOutcome, { kind: "answer" }> {
+function requireCompletion(outcome: ModelOutcome): ReadAnswer {
   const gatewayError = (what: string) => new AppError("upstream", `${GATEWAY} ${what}`);
   switch (outcome.kind) {
     case "answer":
@@ -253,4 +239,43 @@ function getAddress(): string {
   if (endpoint.endsWith("/chat/completions")) return endpoint;
   const isVersioned = /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint);
   return `${isVersioned ? endpoint : `${endpoint}/v1`}/chat/completions`;
+}
+
+/**
+ * USD per million tokens, which is millionths of a USD per token, by prefix of the model's name: the first match wins. By the
+ * public price lists of August 2026; discounts for cached prompts are ignored.
+ */
+const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
+  ["claude-haiku", 1, 5],
+  ["claude-sonnet", 3, 15],
+  ["claude-opus", 5, 25],
+  ["gemini-3-flash", 0.5, 3],
+  ["gemini", 2, 12],
+  ["gpt-5-mini", 0.25, 2],
+  ["gpt-5-nano", 0.05, 0.4],
+  ["gpt-5", 1.75, 14],
+  ["grok-4.3", 1.25, 2.5],
+  ["grok", 2, 6],
+  ["deepseek", 0.6, 1.7],
+  ["qwen", 0.6, 3.6],
+  ["kimi", 0.6, 3],
+];
+/** The price of a model that is not in the table: a high one, so that the day's budget is not overspent. */
+const UNKNOWN_PRICE = { input: 5, output: 25 };
+
+/** An upper estimate: few texts have more than one token per three characters. */
+const CHARS_PER_TOKEN = 3;
+
+/** The maximum cost of a completion: of its prompt by its characters, and of the longest allowed answer. */
+export function computeMostCost(prompt: Prompt, maxTokens: number): number {
+  const input = Math.ceil(countChars(prompt) / CHARS_PER_TOKEN);
+  return getTokensCost(findModel(prompt), { input, output: maxTokens });
+}
+
+/** The cost of a model's tokens, in millionths of a USD. */
+export function getTokensCost(model: string, usage: { input: number; output: number }): number {
+  const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
+  const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));
+  const [, input, output] = listed ?? ["", UNKNOWN_PRICE.input, UNKNOWN_PRICE.output];
+  return Math.ceil(usage.input * input + usage.output * output);
 }

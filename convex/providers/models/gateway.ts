@@ -11,7 +11,7 @@ import { deadlines } from "../../platform/outside/deadlines";
 import { unusableAnswerError } from "../call";
 import { findBlamedField } from "../rejections";
 import {
-  countChars,
+  computeMostCost,
   declinedError,
   findModel,
   GATEWAY,
@@ -24,7 +24,6 @@ import {
   type Prompt,
   type PromptMessage,
 } from "./client";
-import { computeMostCost } from "./prices";
 
 /**
  * Answers of the LLM gateway: repeats what failed for a moment, leaves out what the gateway does not support, makes room
@@ -151,7 +150,7 @@ async function request(
       }
       noteCall("llm", !failure.isQuestions, failure.refuses);
       if (failure.refusal?.about === "account") await keep([...left, EMPTY]);
-      if (failure.isBilled) noteCost(billTo, "llm", computeMostCost(model, countChars(prompt), maxTokens));
+      if (failure.isBilled) noteCost(billTo, "llm", computeMostCost(prompt, maxTokens));
       const isOver = attempt >= attempts && !(waits && failure.isPassing);
       if (failure.retryAfterMs === null || isOver) throw failure;
       waits = false;

@@ -2,7 +2,6 @@ import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import type { BillingSubject } from "../../platform/limits/callers";
 import { noteCost } from "../../platform/limits/budget";
-import { getSentimentCost, USUAL_SENTIMENT_MICROS } from "./prices";
 import { deadlines } from "../../platform/outside/deadlines";
 import { getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -16,14 +15,18 @@ import {
   unusableAnswerError,
   type Exchange,
 } from "../call";
-import { cleanText } from "./cleaning";
-import { extractText, createFieldReader, getList, parseCount, parseUsage } from "./fields";
+import { getTokensCost } from "./client";
+import { cleanText, createFieldReader, extractText, getList, parseCount, parseUsage } from "./cleaning";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
 
 /** Reasoning counts as output and comes first: with a lower limit the model would end before it has answered. */
 const MAX_TOKENS = 12_000;
+/** The price of a post that its search fetches: 5 USD per thousand, in millionths. */
+const POST_MICROS = 5_000;
+/** The estimate for an answer that reports no usage: five posts, and 4,000 tokens each way. */
+const USUAL_MICROS = 40_000;
 /** Addresses of posts that are kept with a reading. */
 const MAX_CITATIONS = 20;
 
@@ -98,13 +101,13 @@ export async function askSentiment(
 
 /** The cost of a call. A refusal costs nothing; after an unreadable or late answer the cost is unknown. */
 function getCallCost(result: Exchange): number {
-  if (result.kind !== "answer") return USUAL_SENTIMENT_MICROS;
+  if (result.kind !== "answer") return USUAL_MICROS;
   if (!isSuccess(result)) return 0;
   const usage = createFieldReader(result.body)("usage");
   const tokens = parseUsage(usage);
-  return tokens === null
-    ? USUAL_SENTIMENT_MICROS
-    : getSentimentCost(tokens, parseCount(createFieldReader(usage)("num_sources_used")) ?? 0);
+  if (tokens === null) return USUAL_MICROS;
+  const posts = parseCount(createFieldReader(usage)("num_sources_used")) ?? 0;
+  return getTokensCost(getSetting("SENTIMENT_MODEL"), tokens) + posts * POST_MICROS;
 }
 
 /** Addresses, as texts or in the `url` of an object. */

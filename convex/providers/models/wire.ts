@@ -1,7 +1,16 @@
 import { parseTolerantly } from "../../lib/text/json";
 import { isPage, parseRefusal } from "../rejections";
-import { cleanText, hasThoughts, removeThoughts, unwrapProse } from "./cleaning";
-import { extractText, createFieldReader, getList, parseUsage } from "./fields";
+import {
+  cleanText,
+  createFieldReader,
+  extractText,
+  getList,
+  hasThoughts,
+  joinWords,
+  parseUsage,
+  removeThoughts,
+  unwrapProse,
+} from "./cleaning";
 
 /**
  * What gateways send, in the many forms in which they send it, as one outcome. Nothing here asks anybody: texts in, an
@@ -21,7 +30,7 @@ export type ModelOutcome =
       usage: { input: number; output: number; total: number } | null;
       /** It ended at a limit, not where the model would have ended. */
       isCut: boolean;
-      /** The model says that it will not answer. */
+      /** The model says that it will not answer: the same question, put otherwise, may be answered. */
       isRefused: boolean;
     }
   /** A failure inside a successful response. */
@@ -236,15 +245,6 @@ const PADDING = 24;
 function isPadded(raw: string): boolean {
   const text = raw.trimEnd();
   return raw.length - text.length >= PADDING && /[.!?…。！？"”»)\]}`]$/.test(text.slice(-1));
-}
-
-/** The words in a value that holds them somewhere. */
-function joinWords(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(joinWords).join("");
-  const part = createFieldReader(value);
-  const names = ["text", "thinking", "summary", "refusal", "content"];
-  return value == null ? "" : joinWords(names.map(part).find((one) => one !== undefined));
 }
 
 /** What a model thought, where a gateway sends it apart. */
