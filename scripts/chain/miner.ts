@@ -94,7 +94,7 @@ export type Miner = Omit<Loop, "inTurn"> & {
   look(): Promise<void>;
 };
 
-const BUSY_MS = 15;
+const BUSY_MS = 40;
 const IDLE_MS = 150;
 /** How long after a block the miner checks frequently. */
 const BUSY_FOR_MS = 1_000;

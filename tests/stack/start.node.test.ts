@@ -69,7 +69,7 @@ test("it serves the whole service and logs what it answers; rows, keys and the c
   expect(await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8")).toBe(keys);
   for (const name of ["keys.json", "rows.json", "chain.json"])
     expect([name, (await stat(path.join(LOCAL_STATE_DIR, name))).mode & 0o777]).toEqual([name, 0o600]);
-  const second = await startMain([], { env: { LOCAL_STATE_DIR } }).ended;
+  const second = await ranHere("scripts/stack/main.ts", [], { env: { ...freePorts, LOCAL_STATE_DIR } });
   expect([second.code, second.stderr]).toEqual([
     1,
     expect.stringContaining(`keeps its state in ${LOCAL_STATE_DIR}: stop it, or set LOCAL_STATE_DIR`),

@@ -7,6 +7,7 @@ import { real } from "../../../scripts/real";
 import { createMarket } from "../../../scripts/standins/market";
 import { createWorld, replace, verbs, type WorldOptions } from "../world";
 import { intercept } from "../outside";
+import { until } from "../waits";
 
 /**
  * The application under test on a real local chain, in real time on which no outcome depends: deadlines are out of
@@ -52,12 +53,14 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   const jobs = () => world.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
 
   /** Waits until no scheduled work is due or running. */
-  async function settle(): Promise<void> {
-    const isBusy = ({ state, scheduledTime }: Awaited<ReturnType<typeof jobs>>[number]) =>
-      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now() + AHEAD_MS);
-    for (runOverdue(); (await jobs()).some(isBusy); runOverdue())
-      await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
-  }
+  const settle = (): Promise<void> =>
+    until(async () => {
+      runOverdue();
+      return (await jobs()).every(
+        ({ state, scheduledTime }) =>
+          state.kind !== "inProgress" && (state.kind !== "pending" || scheduledTime > Date.now() + AHEAD_MS),
+      );
+    });
 
   /** What ran when the process died will never end: the scheduler gives it up, as the platform's does. */
   async function giveUpTheDead(): Promise<void> {
