@@ -8,16 +8,30 @@ import { parseJson } from "../json";
 import { sendJson, type Call } from "./http";
 import {
   CAPTION,
+  commandsShape,
+  describeBot,
   isNamed,
+  mediaShape,
+  memberShape,
   MESSAGE,
-  readKeyboard,
+  messengerError,
+  parametersShape,
+  readChat,
   readDocument,
+  readKeyboard,
+  readParameters,
   readPhoto,
+  readPlace,
   readText,
   Refusal,
   refuse,
+  requireChat,
+  sayShape,
+  tapShape,
+  webhookShape,
   type Document,
   type Keyboard,
+  type Parameters,
   type Photo,
   type StoredPhoto,
 } from "./messengerForms";
@@ -33,84 +47,25 @@ export type SentMessage = {
   at: number;
   /** Absent for a chat action. */
   messageId?: number;
-  photo?: Photo;
+  photo?: Photo | undefined;
   /** A file that is no picture. */
-  document?: Document;
+  document?: Document | undefined;
   /** The messenger's id of the picture. */
-  fileId?: string;
+  fileId?: string | undefined;
   /** Whether it was sent by that id. */
-  isStored?: boolean;
+  isStored?: boolean | undefined;
   /** Rows of buttons below it. */
-  keyboard?: Keyboard;
+  keyboard?: Keyboard | undefined;
 };
 
 /** An older query cannot be answered any more. */
 const QUERY_MS = 15_000;
-const MOST_PICTURES = 50;
 const ACTIONS = ["typing", "upload_photo"];
-
-const asText = z.union([z.string(), z.number().transform(String)]).default("");
-/** In a form lines end with CRLF (fetch.spec.whatwg.org, multipart/form-data); the messenger drops carriage returns. */
-const caption = asText.transform((text) => text.replaceAll("\r", ""));
-const parametersShape = z.looseObject({
-  chat_id: asText,
-  message_id: z.coerce.number().int().default(0),
-  parse_mode: z.string().default(""),
-  text: asText,
-  caption,
-  reply_markup: z.unknown().optional(),
-  photo: z.unknown().optional(),
-  document: z.unknown().optional(),
-  /** JSON: in a form together with the picture that it names. */
-  media: z.union([z.string(), z.looseObject({}).transform((media) => JSON.stringify(media))]).default(""),
-  action: z.string().default(""),
-  callback_query_id: asText,
-  user_id: asText,
-});
-type Parameters = z.infer<typeof parametersShape>;
-
-const mediaShape = z.looseObject({
-  type: z.literal("photo"),
-  /** The form's file, or the id of one that the bot has sent. */
-  media: z.string(),
-  caption,
-  parse_mode: z.string().default(""),
-});
-
-const webhookShape = z.looseObject({
-  url: z.string().default(""),
-  secret_token: z.string().optional(),
-  allowed_updates: z.array(z.string()).optional(),
-});
-
-const commandShape = z.object({
-  command: z.string().regex(/^[a-z0-9_]{1,32}$/),
-  description: z.string().min(1).max(256),
-});
-const commandsShape = z.looseObject({ commands: z.array(commandShape).max(100) });
-
-const personShape = {
-  /** Negative for a group. */
-  chatId: z.coerce.number().int(),
-  /** The sender; in a private chat it is the chat's own person. */
-  from: z
-    .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
-    .partial()
-    .optional(),
-};
-const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(MESSAGE.limit) });
-const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
-
-/** In a private chat `kicked` means that the person has blocked the bot; in others its bot's own id can be a member. */
-const memberShape = z.strictObject({
-  chatId: z.coerce.number().int(),
-  userId: z.int().positive(),
-  status: z.enum(["creator", "administrator", "member", "restricted", "left", "kicked"]),
-});
 
 /** A webhook's answer: one call of a method, whose outcome is not reported. */
 const callShape = z.looseObject({ method: z.string() });
 
+type Sending = "sendMessage" | "sendPhoto" | "sendDocument";
 type Editing = "editMessageText" | "editMessageCaption" | "editMessageMedia";
 
 /** A message in a chat. */
@@ -140,37 +95,27 @@ export function createMessenger(options: {
 }) {
   const { now, accepted } = options;
   const webhooks = new Map<string, z.infer<typeof webhookShape>>();
-  const messagesByKey = new Map<string, ChatMessage>();
+  const messagesById = new Map<number, ChatMessage>();
   const queries = new Map<string, number>();
-  const pictures = new Map<number, Uint8Array<ArrayBuffer>>();
-  const photos = new Map<string, Map<string, StoredPhoto>>();
+  const photos = new Map<string, StoredPhoto>();
   const members = new Map<string, z.infer<typeof memberShape>["status"]>();
   let lastMessageId = 0;
   let lastUpdateId = 0;
   let lastQuery = 4_000_000_000;
 
   const toView = ({ botToken, messageId, chatId, text, isPhoto, fileId, keyboard }: ChatMessage) => ({
-    ...{
-      message_id: messageId,
-      from: bot(botToken),
-      chat: readChat(chatId),
-      date: Math.floor(now() / 1_000),
-    },
+    ...{ message_id: messageId, from: describeBot(botToken), chat: readChat(chatId) },
+    date: Math.floor(now() / 1_000),
     ...(isPhoto ? { photo: fileId === undefined ? [] : [{ file_id: fileId }], caption: text } : { text }),
     ...(keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: keyboard } }),
   });
 
-  /** Keeps a new picture under an id of its own. */
-  const store = (botToken: string, sent: Awaited<ReturnType<typeof readPhoto>>): StoredPhoto => {
-    const fileId = sent.fileId ?? `AgACAgIAAxkDAAI${hash(`${botToken} ${lastMessageId} ${now()}`)}`;
-    const kept = { ...sent, fileId };
-    photos.set(botToken, (photos.get(botToken) ?? new Map<string, StoredPhoto>()).set(fileId, kept));
-    return kept;
-  };
-
+  /** A bot's picture; a new one is kept under an id of its own. */
   const readPicture = async (botToken: string, given: unknown) => {
-    const sent = await readPhoto(given, photos.get(botToken) ?? new Map<string, StoredPhoto>());
-    return { ...store(botToken, sent), isStored: sent.fileId !== undefined };
+    const sent = await readPhoto(given, (fileId) => photos.get(`${botToken} ${fileId}`));
+    const fileId = sent.fileId ?? `AgACAgIAAxkDAAI${hash(`${botToken} ${lastMessageId} ${now()}`)}`;
+    photos.set(`${botToken} ${fileId}`, { ...sent, fileId });
+    return { photo: sent.photo, fileId, isStored: sent.fileId === undefined ? undefined : true };
   };
 
   /** @throws Refusal where the bot may not write. */
@@ -184,50 +129,31 @@ export function createMessenger(options: {
   const stand = (
     method: string,
     message: ChatMessage,
-    sent: Partial<Awaited<ReturnType<typeof readPicture>>> & { document?: Document } = {},
+    sent: Pick<SentMessage, "photo" | "document" | "fileId" | "isStored">,
   ) => {
-    const { photo, file, document, fileId, isStored } = sent;
     const { botToken, chatId, messageId, source, keyboard } = message;
-    messagesByKey.set(getKey(message), message);
-    if (file !== undefined) pictures.set(messageId, file);
-    for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
+    messagesById.set(messageId, message);
     accepted({
       ...{ botToken, method, chatId, text: source, at: now(), messageId },
-      ...(photo === undefined ? {} : { photo }),
-      ...(document === undefined ? {} : { document }),
-      ...(fileId === undefined ? {} : { fileId }),
-      ...(isStored === true ? { isStored } : {}),
-      ...(keyboard.length === 0 ? {} : { keyboard }),
+      ...sent,
+      keyboard: keyboard.length === 0 ? undefined : keyboard,
     });
     return toView(message);
   };
 
-  const send = async (method: "sendMessage" | "sendPhoto", botToken: string, parameters: Parameters) => {
+  const send = async (method: Sending, botToken: string, parameters: Parameters) => {
     const chatId = requireChat(parameters);
     requireOpen(botToken, chatId);
-    const isPhoto = method === "sendPhoto";
-    const source = isPhoto ? parameters.caption : parameters.text;
-    const text = readText(source, parameters.parse_mode, isPhoto ? CAPTION : MESSAGE);
-    if (!isPhoto && text === "") return refuse("message text is empty");
+    const isText = method === "sendMessage";
+    const source = isText ? parameters.text : parameters.caption;
+    const text = readText(source, parameters.parse_mode, isText ? MESSAGE : CAPTION);
+    if (isText && text === "") return refuse("message text is empty");
     const keyboard = readKeyboard(parameters.reply_markup);
-    const photo = isPhoto ? await readPicture(botToken, parameters.photo) : undefined;
-    const messageId = ++lastMessageId;
-    const fileId = photo?.fileId;
-    return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto, fileId }, photo);
-  };
-
-  const sendDocument = async (botToken: string, parameters: Parameters) => {
-    const chatId = requireChat(parameters);
-    const text = readText(parameters.caption, parameters.parse_mode, CAPTION);
-    const keyboard = readKeyboard(parameters.reply_markup);
-    const document = await readDocument(parameters.document);
-    const source = parameters.caption;
-    const messageId = ++lastMessageId;
-    return stand(
-      "sendDocument",
-      { botToken, chatId, messageId, text, source, keyboard, isPhoto: true },
-      { document },
-    );
+    const picture = method === "sendPhoto" ? await readPicture(botToken, parameters.photo) : undefined;
+    const document = method === "sendDocument" ? await readDocument(parameters.document) : undefined;
+    const message = { botToken, chatId, messageId: ++lastMessageId, text, source, keyboard };
+    const shown = { ...message, isPhoto: !isText, fileId: picture?.fileId };
+    return stand(method, shown, { ...picture, document });
   };
 
   const edit = async (method: Editing, botToken: string, parameters: Parameters) => {
@@ -237,19 +163,20 @@ export function createMessenger(options: {
     const { caption: source, parse_mode: mode } =
       media ?? (isText ? { ...parameters, caption: parameters.text } : parameters);
     const chatId = requireChat(parameters);
-    const before = messagesByKey.get(getKey({ botToken, chatId, messageId: parameters.message_id }));
-    if (before === undefined) return refuse("message to edit not found");
+    const before = messagesById.get(parameters.message_id);
+    if (before?.botToken !== botToken || before.chatId !== chatId) return refuse("message to edit not found");
     const isPhoto = before.isPhoto || media !== undefined;
     if (isText === isPhoto)
       return refuse(`there is no ${isText ? "text" : "caption"} in the message to edit`);
     const text = readText(source, mode, isText ? MESSAGE : CAPTION);
     if (isText && text === "") return refuse("message text is empty");
     const given = media?.media === "attach://photo" ? parameters.photo : media?.media;
-    const photo = media === undefined ? undefined : await readPicture(botToken, given);
+    const picture = media === undefined ? undefined : await readPicture(botToken, given);
     const keyboard = readKeyboard(parameters.reply_markup);
     const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
-    if (photo === undefined && isSame) return refuse("message is not modified");
-    return stand(method, { ...before, text, source, keyboard, isPhoto }, photo);
+    if (picture === undefined && isSame) return refuse("message is not modified");
+    const fileId = picture?.fileId ?? before.fileId;
+    return stand(method, { ...before, text, source, keyboard, isPhoto, fileId }, { ...picture });
   };
 
   const setWebhook = (botToken: string, parameters: unknown): true => {
@@ -293,12 +220,11 @@ export function createMessenger(options: {
     const parameters = parsed.data;
     switch (method) {
       case "getMe":
-        return bot(botToken);
+        return describeBot(botToken);
       case "sendMessage":
       case "sendPhoto":
-        return send(method, botToken, parameters);
       case "sendDocument":
-        return sendDocument(botToken, parameters);
+        return send(method, botToken, parameters);
       case "editMessageText":
       case "editMessageCaption":
       case "editMessageMedia":
@@ -364,8 +290,11 @@ export function createMessenger(options: {
       const { chatId, userId, status } = memberShape.parse(member);
       members.set(`${chatId} ${userId}`, status);
     },
-    /** The picture of a message, while it is one of the last fifty. */
-    picture: (messageId: number) => pictures.get(messageId) ?? null,
+    /** The picture of a message. */
+    picture: (messageId: number) => {
+      const { botToken, fileId } = messagesById.get(messageId) ?? {};
+      return photos.get(`${botToken} ${fileId}`)?.file ?? null;
+    },
     /**
      * Makes a person's message and sends it to the webhook as an update.
      * @param message `{ chatId, text, from?: { id?, username? } }`
@@ -390,7 +319,7 @@ export function createMessenger(options: {
      */
     tap: (tap: unknown): Promise<Delivered> => {
       const { chatId, button, from } = tapShape.parse(tap);
-      const found = [...messagesByKey.values()].reverse().flatMap((message) => {
+      const found = [...messagesById.values()].reverse().flatMap((message) => {
         const inChat = message.chatId === String(chatId) ? message.keyboard.flat() : [];
         const data = inChat.find(
           ({ text, callback_data: tapped }) =>
@@ -407,67 +336,4 @@ export function createMessenger(options: {
       return deliver({ callback_query: { ...query, data: found.data } }, found.message.botToken);
     },
   };
-}
-
-/** Of the query and the body, which is a form or JSON; `null` for another body. */
-async function readParameters({
-  query,
-  headers,
-  body,
-  bytes,
-}: Call): Promise<Record<string, unknown> | null> {
-  const inQuery = Object.fromEntries(query);
-  const type = headers.get("Content-Type") ?? "";
-  if (type.startsWith("multipart/form-data") && bytes !== undefined) {
-    const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
-    return { ...inQuery, ...Object.fromEntries(form.entries()) };
-  }
-  if (body.trim() === "") return inQuery;
-  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(body));
-  return parsed.success ? { ...inQuery, ...parsed.data } : null;
-}
-
-function getKey({
-  botToken,
-  chatId,
-  messageId,
-}: Pick<ChatMessage, "botToken" | "chatId" | "messageId">): string {
-  return `${botToken} ${chatId} ${messageId}`;
-}
-
-/** @throws Refusal */
-function requireChat({ chat_id: chatId }: Parameters): string {
-  if (chatId === "") return refuse("chat_id is empty");
-  return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? chatId : refuse("chat not found");
-}
-
-/** The sender and the chat. */
-function readPlace(
-  chatId: number,
-  from: { id?: number | undefined; username?: string | undefined } | undefined,
-) {
-  const id = from?.id ?? (chatId > 0 ? chatId : 1);
-  const person = { first_name: "Local", username: from?.username ?? `local_${id}` };
-  const chat = chatId > 0 ? { id: chatId, type: "private", ...person } : readChat(String(chatId));
-  return { from: { id, is_bot: false, ...person }, chat };
-}
-
-/** The Bot API's own error body; the HTTP status repeats its code. */
-function messengerError(status: number, reason: string, retryAfter?: number): unknown {
-  const body = { ok: false, error_code: status, description: reason };
-  if (retryAfter === undefined) return body;
-  const description = `${reason}: retry after ${retryAfter}`;
-  return { ...body, description, parameters: { retry_after: retryAfter } };
-}
-
-function bot(botToken: string): unknown {
-  const id = Number(botToken.split(":")[0]);
-  return { id, is_bot: true, first_name: "Simulated bot", username: `simulated_${id}_bot` };
-}
-
-function readChat(chatId: string): unknown {
-  if (chatId.startsWith("@"))
-    return { id: -1_000_000_000_000 - hash(chatId), type: "channel", username: chatId.slice(1) };
-  const id = Number(chatId);
-  return { id, type: id < 0 ? "supergroup" : "private" };
 }

@@ -1,7 +1,12 @@
-/** Part of the messenger's stand-in for local use: texts, keyboards and pictures, checked as the Bot API checks them. */
+/**
+ * Part of the messenger's stand-in for local use: what the Bot API takes, checked as it checks it, and how it shows a bot, a
+ * person and a chat.
+ */
 
 import * as z from "zod";
 import { parseJson } from "../json";
+import type { Call } from "./http";
+import { hash } from "./random";
 
 /** A refusal of the Bot API: a status, and a description. */
 export class Refusal extends Error {
@@ -18,6 +23,14 @@ export function refuse(problem: string): never {
   throw new Refusal(`Bad Request: ${problem}`);
 }
 
+/** The Bot API's own error body; the HTTP status repeats its code. */
+export function messengerError(status: number, reason: string, retryAfter?: number): unknown {
+  const body = { ok: false, error_code: status, description: reason };
+  if (retryAfter === undefined) return body;
+  const description = `${reason}: retry after ${retryAfter}`;
+  return { ...body, description, parameters: { retry_after: retryAfter } };
+}
+
 /** The longest text, and its name in a refusal. */
 type Bounds = { limit: number; what: string };
 export const MESSAGE: Bounds = { limit: 4_096, what: "message" };
@@ -28,6 +41,89 @@ export function readText(source: string, mode: string, { limit, what }: Bounds):
   if (mode !== "" && mode.toLowerCase() !== "html") return refuse("unsupported parse_mode");
   const text = (mode === "" ? source : renderHtml(source)).trim();
   return text.length > limit ? refuse(`${what} is too long`) : text;
+}
+
+const asText = z.union([z.string(), z.number().transform(String)]).default("");
+/** In a form lines end with CRLF (fetch.spec.whatwg.org, multipart/form-data); the messenger drops carriage returns. */
+const caption = asText.transform((text) => text.replaceAll("\r", ""));
+export const parametersShape = z.looseObject({
+  chat_id: asText,
+  message_id: z.coerce.number().int().default(0),
+  parse_mode: z.string().default(""),
+  text: asText,
+  caption,
+  reply_markup: z.unknown().optional(),
+  photo: z.unknown().optional(),
+  document: z.unknown().optional(),
+  /** JSON: in a form together with the picture that it names. */
+  media: z.union([z.string(), z.looseObject({}).transform((media) => JSON.stringify(media))]).default(""),
+  action: z.string().default(""),
+  callback_query_id: asText,
+  user_id: asText,
+});
+export type Parameters = z.infer<typeof parametersShape>;
+
+export const mediaShape = z.looseObject({
+  type: z.literal("photo"),
+  /** The form's file, or the id of one that the bot has sent. */
+  media: z.string(),
+  caption,
+  parse_mode: z.string().default(""),
+});
+
+export const webhookShape = z.looseObject({
+  url: z.string().default(""),
+  secret_token: z.string().optional(),
+  allowed_updates: z.array(z.string()).optional(),
+});
+
+const commandShape = z.object({
+  command: z.string().regex(/^[a-z0-9_]{1,32}$/),
+  description: z.string().min(1).max(256),
+});
+export const commandsShape = z.looseObject({ commands: z.array(commandShape).max(100) });
+
+const personShape = {
+  /** Negative for a group. */
+  chatId: z.coerce.number().int(),
+  /** The sender; in a private chat it is the chat's own person. */
+  from: z
+    .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
+    .partial()
+    .optional(),
+};
+export const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(MESSAGE.limit) });
+export const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
+
+/** In a private chat `kicked` means that the person has blocked the bot; in others its bot's own id can be a member. */
+export const memberShape = z.strictObject({
+  chatId: z.coerce.number().int(),
+  userId: z.int().positive(),
+  status: z.enum(["creator", "administrator", "member", "restricted", "left", "kicked"]),
+});
+
+/** Of the query and the body, which is a form or JSON; `null` for another body. */
+export async function readParameters({
+  query,
+  headers,
+  body,
+  bytes,
+}: Call): Promise<Record<string, unknown> | null> {
+  const inQuery = Object.fromEntries(query);
+  const type = headers.get("Content-Type") ?? "";
+  if (type.startsWith("multipart/form-data") && bytes !== undefined) {
+    const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
+    return { ...inQuery, ...Object.fromEntries(form.entries()) };
+  }
+  if (body.trim() === "") return inQuery;
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(body));
+  return parsed.success ? { ...inQuery, ...parsed.data } : null;
+}
+
+/** @throws Refusal */
+export function requireChat({ chat_id: chatId }: Parameters): string {
+  if (chatId === "") return refuse("chat_id is empty");
+  return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? chatId : refuse("chat not found");
 }
 
 const TAGS = new Set(
@@ -120,14 +216,14 @@ export type StoredPhoto = { fileId: string; photo: Photo; file: Uint8Array<Array
 
 /**
  * @param given The field `photo`: the file of a form, or the id of a stored one. Addresses of pictures are not fetched.
- * @param stored The bot's pictures by their ids.
+ * @param find The bot's picture of an id.
  * @throws Refusal
  */
 export async function readPhoto(
   given: unknown,
-  stored: ReadonlyMap<string, StoredPhoto>,
+  find: (fileId: string) => StoredPhoto | undefined,
 ): Promise<Omit<StoredPhoto, "fileId"> & { fileId?: string }> {
-  const known = typeof given === "string" ? stored.get(given) : undefined;
+  const known = typeof given === "string" ? find(given) : undefined;
   if (known !== undefined) return known;
   if (given === undefined) return refuse("there is no photo in the request");
   if (!(given instanceof File) || given.name === "") return refuse("wrong remote file identifier specified");
@@ -152,4 +248,27 @@ export async function readDocument(given: unknown): Promise<Document> {
   if (given.size > 50 * 1024 * 1024) throw new Refusal("Request Entity Too Large", 413);
   if (given.size === 0) return refuse("file must be non-empty");
   return { name: given.name, text: await given.text() };
+}
+
+/** The sender and the chat. */
+export function readPlace(
+  chatId: number,
+  from: { id?: number | undefined; username?: string | undefined } | undefined,
+) {
+  const id = from?.id ?? (chatId > 0 ? chatId : 1);
+  const person = { first_name: "Local", username: from?.username ?? `local_${id}` };
+  const chat = chatId > 0 ? { id: chatId, type: "private", ...person } : readChat(String(chatId));
+  return { from: { id, is_bot: false, ...person }, chat };
+}
+
+export function describeBot(botToken: string): unknown {
+  const id = Number(botToken.split(":")[0]);
+  return { id, is_bot: true, first_name: "Simulated bot", username: `simulated_${id}_bot` };
+}
+
+export function readChat(chatId: string): unknown {
+  if (chatId.startsWith("@"))
+    return { id: -1_000_000_000_000 - hash(chatId), type: "channel", username: chatId.slice(1) };
+  const id = Number(chatId);
+  return { id, type: id < 0 ? "supergroup" : "private" };
 }

@@ -35,7 +35,7 @@ async function tell(app: App, words: string): Promise<string[]> {
 
 /** Somebody taps a button of a shared chat's newest card that has it. @returns What the bot sent then. */
 async function tapped(app: App, words: string, from: number): Promise<number> {
-  const has = ({ keyboard }: { keyboard?: { text: string }[][] }) =>
+  const has = ({ keyboard }: { keyboard?: { text: string }[][] | undefined }) =>
     keyboard?.flat().some(({ text }) => text === words);
   const card = app.cards().findLast(has);
   const data = card?.keyboard?.flat().find(({ text }) => text === words)?.callback_data;
