@@ -2,6 +2,7 @@ import type { Row } from "./row";
 import { conventions } from "./rows/conventions";
 import { market } from "./rows/market";
 import { messenger } from "./rows/messenger";
+import { orders } from "./rows/orders";
 import { owners } from "./rows/owners";
 import { payments } from "./rows/payments";
 import { research } from "./rows/research";
@@ -18,6 +19,7 @@ export const contract: Row[] = [
   ...research,
   ...signals,
   ...wallets,
+  ...orders,
   ...owners,
   ...messenger,
   ...payments,
