@@ -9,7 +9,6 @@ import { indexNames } from "../../convex/figures/mentions";
 import { extractJson } from "../../convex/lib/text/json";
 import { asMeant } from "../../convex/lib/text/markup";
 import { parseArticles } from "../../convex/providers/data/headlines";
-import { parsePause, parseRefusal } from "../../convex/providers/rejections";
 import { cleanText } from "../../convex/providers/models/cleaning";
 import { parseResponseBody } from "../../convex/providers/models/wire";
 
@@ -247,53 +246,6 @@ describe("what stands between words", () => {
     const event = (content: string) => `data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`;
     const sent = `${event("up \\ud83d")}${event("\\ude80")}data: [DONE]\n`;
     expect(parseResponseBody(sent)).toMatchObject({ text: "up 🚀" });
-  });
-});
-
-/** argo-proxy #91; gptwrapper #285; tracker #547; langchainjs #1929; hermes-agent #70566; code-graph-rag #142; clawhub #407. */
-describe("a refusal is what it is", () => {
-  pure.each([
-    [400, '{"error":{"code":"content_filter","message":"The response was filtered"}}', "filter"],
-    [403, '{"error":"Your input was flagged by moderation"}', "filter"],
-    [400, '{"error":{"message":"This model\'s maximum context length is 8192 tokens"}}', "length"],
-    [400, '{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}', "length"],
-    [413, "too large", "length"],
-    [429, '{"error":{"code":"insufficient_quota"}}', "account"],
-    [402, "", "account"],
-    [403, "<!DOCTYPE html><html><title>Attention Required! | Cloudflare", "address"],
-    [403, '{"error":"forbidden"}', null],
-    [429, '{"error":"slow down"}', null],
-  ])("%i %s", (status, words, about) => {
-    expect(parseRefusal(status, words)).toBe(about);
-  });
-  pure("a page is no answer", () => {
-    expect(parseResponseBody("<!doctype html><html><body>Just a moment…</body></html>")).toEqual({
-      kind: "page",
-    });
-  });
-  const at = (ms: number) => Date.now() + ms;
-  pure.each<[Record<string, string>, string, number | null]>([
-    [{ "Retry-After": "3" }, "", 3_000],
-    [{ "Retry-After": "1.5" }, "", 1_500],
-    [{ "retry-after-ms": "250" }, "", 250],
-    [{ "Retry-After": "2s" }, "", 2_000],
-    [{ "Retry-After": "1m30s" }, "", 90_000],
-    [{}, '{"error":{"details":[{"retryDelay":"7s"}]}}', 7_000],
-    [{}, "Please retry in 800ms", 800],
-    [{}, "", null],
-    [{ "Retry-After": "soon" }, "", null],
-  ])("a pause: %j %s", (headers, words, ms) => {
-    expect(parsePause(new Headers(headers), words)).toBe(ms);
-  });
-  pure("a pause by the clock", () => {
-    for (const said of [
-      String(at(5_000)),
-      String(Math.round(at(5_000) / 1_000)),
-      new Date(at(5_000)).toUTCString(),
-    ]) {
-      const ms = parsePause(new Headers({ "Retry-After": said })) ?? -1;
-      expect([said, ms > 2_000, ms < 7_000]).toEqual([said, true, true]);
-    }
   });
 });
 

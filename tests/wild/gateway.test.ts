@@ -2,8 +2,6 @@ import { describe, expect, test as pure } from "vitest";
 import * as z from "zod";
 import { parseAnswer } from "../../convex/figures/answers";
 import { cleanText } from "../../convex/providers/models/cleaning";
-import { findBlamedField } from "../../convex/providers/rejections";
-import { extractRejectedAnswer } from "../../convex/providers/models/client";
 import { parseResponseBody } from "../../convex/providers/models/wire";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
@@ -216,78 +214,6 @@ describe("an accessory does not decide over the content", () => {
     );
     const { status, body: told } = await app.post("/mcp/chat", { question: "hello" });
     expect([status, told.answer, told.model]).toEqual([200, "Hello.", expect.stringMatching(/./)]);
-  });
-});
-
-/** anthropic-sdk-python #1185; TanStack #682; teak #255; free-claude-code #991; omnigent #1686. */
-describe("a refusal of a part is no refusal of the question", () => {
-  const asked = z.looseObject({
-    max_tokens: z.number().optional(),
-    messages: z.array(z.looseObject({ role: z.string() })),
-  });
-  pure.each([
-    ["max_tokens is too large: 4000. This model supports at most 1000 completion tokens", "limit 1000"],
-    ["max_tokens must be less than or equal to `8192`, the maximum value", "limit 8192"],
-    ["Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"],
-    ["Developer instruction is not enabled for models/gemma", "system"],
-    ["stream must be set to true", "stream"],
-    ["The compiled grammar is too large… tool schemas", "schema"],
-    ["the prompt is too long", null],
-  ])("%s", (words, part) => {
-    expect(findBlamedField(words)).toEqual(part);
-  });
-  pure("an answer that its gateway did not pass on is an answer", () => {
-    const error = { code: "json_validate_failed", failed_generation: HOLD };
-    expect(extractRejectedAnswer(JSON.stringify({ error }))).toBe(HOLD);
-    expect(extractRejectedAnswer('{"error":"bad schema"}')).toBeNull();
-  });
-
-  test("a schema, in the words of many gateways", async ({ app }) => {
-    const REFUSALS: [status: number, body: unknown][] = [
-      [
-        400,
-        { error: { message: "The compiled grammar is too large, which would cause performance issues." } },
-      ],
-      [400, { error: { message: "Bad Request" } }],
-      [404, { error: { message: "No endpoints found that can handle the requested parameters." } }],
-      [422, { error: { message: "Unprocessable" } }],
-      [500, { error: { message: "response_format is not implemented" } }],
-      [400, { error: "Unknown parameter: response_format" }],
-      [400, "json_schema is not supported by this provider"],
-      [422, { detail: [{ loc: ["body", "response_format"], msg: "extra fields not permitted" }] }],
-    ];
-    for (const [status, body] of REFUSALS) {
-      app.standins.forget();
-      app.standins.fail("llm", { mode: "status", status, body, times: 1 });
-      // What it refuses is left out for a day.
-      for (const hours of [0.2, 25]) {
-        expect([body, (await app.get("/mcp/market")).status]).toEqual([body, 200]);
-        await app.pass(hours * 3_600_000, { cronsRun: false });
-      }
-      const sent = app.standins.sent("llm").map((one) => JSON.stringify(one.body));
-      const formats = sent.map((one) => one.includes('"response_format"'));
-      expect([body, formats]).toEqual([body, [true, false, false]]);
-    }
-  });
-
-  test("a limit that it names is used, and remembered", async ({ app }) => {
-    const error = {
-      message: "max_tokens is too large: 4000. This model supports at most 1000 completion tokens",
-    };
-    app.standins.fail("llm", { mode: "status", status: 400, body: { error }, times: 1 });
-    expect((await app.get("/mcp/market")).status).toBe(200);
-    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
-    const limits = app.standins.sent("llm").map((one) => asked.parse(one.body).max_tokens);
-    expect(limits).toEqual([4_000, 1_000, expect.any(Number)]);
-    expect(limits[2]).toBeLessThanOrEqual(1_000);
-  });
-
-  test("a system message goes to the user's", async ({ app }) => {
-    const error = { message: "Developer instruction is not enabled for this model" };
-    app.standins.fail("llm", { mode: "status", status: 400, body: { error }, times: 1, schema: "chat" });
-    expect((await app.post("/mcp/chat", { question: "hello" })).status).toBe(200);
-    const last = app.standins.sent("llm").at(-1)?.body;
-    expect(JSON.stringify(last)).not.toMatch(/"role":"(?:system|developer)"/);
   });
 });
 

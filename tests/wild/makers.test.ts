@@ -6,7 +6,6 @@ import { readRawInput } from "../../convex/platform/http/request";
 import { parseArticles } from "../../convex/providers/data/headlines";
 import { cleanText } from "../../convex/providers/models/cleaning";
 import { parseResponseBody } from "../../convex/providers/models/wire";
-import { findBlamedField, parsePause, parseRefusal } from "../../convex/providers/rejections";
 
 /**
  * Forms of every maker beyond those of public reports: chat templates as they are published with the models, answers as
@@ -265,70 +264,6 @@ describe("an answer is found", () => {
   });
   test.each(["1,234M", "1.234,5", "1 2", "12 34", "5 EUR", "1e400"])("and %s is no number", (text) => {
     expect(parseAmountText(text)).toBeUndefined();
-  });
-});
-
-describe("a rejection says", () => {
-  const after = (ms: number) => String(Date.now() + ms);
-  test.each<[Record<string, string>, string, number]>([
-    ...(["3", '"3"', "3, 3", "3 seconds", "3sec"] as const).map(
-      (said): [Record<string, string>, string, number] => [{ "Retry-After": said }, "", 3_000],
-    ),
-    [{ "Retry-After": "2 minutes" }, "", 120_000],
-    [{ "x-ms-retry-after-ms": "1500" }, "", 1_500],
-    [{ "x-ratelimit-reset-requests": "1s" }, "", 1_000],
-    [{ "x-ratelimit-reset": "7" }, "", 7_000],
-    [{ ratelimit: "limit=10, remaining=0, reset=7" }, "", 7_000],
-    [{}, "Please try again in 6.5s.", 6_500],
-    [{}, "Please try again in 7m12s.", 432_000],
-    [{}, "try again in 20ms", 20],
-    [{}, '{"retry_after": 3}', 3_000],
-    [{}, '{"retry_after_ms": 1500}', 1_500],
-    [{}, '{"retryAfter": 2.5}', 2_500],
-    [{}, '{"retryDelay":{"seconds":7}}', 7_000],
-    [{}, "Please wait 3 seconds", 3_000],
-    [{}, "retry in 2 minutes", 120_000],
-  ])("how long to wait: %j %s", (headers, words, ms) => {
-    expect(parsePause(new Headers(headers), words)).toBe(ms);
-  });
-  test("or until when", () => {
-    const body = `{"headers":{"X-RateLimit-Reset":"${after(5_000)}"}}`;
-    for (const pause of [
-      parsePause(new Headers({ "X-RateLimit-Reset": after(5_000) })),
-      parsePause(new Headers(), body),
-    ])
-      expect([pause, (pause ?? 0) > 2_000 && (pause ?? 0) < 6_000]).toEqual([pause, true]);
-  });
-  test.each([
-    [400, '{"code":"1301","message":"系统检测到输入可能包含不安全或敏感内容"}', "filter"],
-    [403, "Content violates usage guidelines", "filter"],
-    [400, "The request was rejected because it was considered high risk", "filter"],
-    [400, "Range of input length should be [1, 30720]", "length"],
-    [422, '"inputs" tokens + "max_new_tokens" must be <= 8192', "length"],
-    [403, "Key limit exceeded (total limit).", "account"],
-    [403, "Arrearage: Access denied", "account"],
-    [429, "余额不足,请充值", "account"],
-    [401, "insufficient balance", "account"],
-    [429, "Rate limit exceeded: free-models-per-min. billing details", null],
-    [403, "error code: 1020", "address"],
-    [403, '{"error":{"code":"unsupported_country_region_territory"}}', "address"],
-    [400, "User location is not supported for the API use.", "address"],
-    [403, "\n<!-- x -->\n<!doctype html><html>", "address"],
-  ])("what it is about: %i %s", (status, words, about) => {
-    expect(parseRefusal(status, words)).toBe(about);
-  });
-  test.each([
-    ["max_tokens: 16384 > 8192, which is the maximum allowed number of output tokens", "limit 8192"],
-    ["Range of max_tokens should be [1, 8192]", "limit 8192"],
-    ["Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", "limit 8192"],
-    ["max_new_tokens must be <= 2048", "limit 2048"],
-    ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 1000 `inputs` tokens", "limit 7192"],
-    ["Unrecognized request argument supplied: max_tokens", "max_tokens"],
-    ["'system' is not one of ['user', 'assistant']", "system"],
-    ['Unknown name "additionalProperties"', "schema"],
-    ["Please use stream=true", "stream"],
-  ])("what to leave out: %s", (words, part) => {
-    expect(findBlamedField(words)).toBe(part);
   });
 });
 
