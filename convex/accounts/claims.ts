@@ -26,10 +26,9 @@ import {
   parseMessengerLogin,
   saveAccount,
 } from "../identity/model";
-import { announce, type AccountNotice } from "./freeze";
-import { cancelPendingRelaxations, revokeKeys } from "./freeze";
+import { announce, type AccountNotice, cancelPendingRelaxations, revokeKeys } from "./freeze";
 import { vClaimed } from "../identity/tables";
-import { explainTaken } from "../identity/ownerLink";
+import { explainTaken } from "../identity/access";
 
 /**
  * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the

@@ -18,7 +18,7 @@ import { endErasedLink } from "../messenger/linking";
 import { endBook } from "../wallets/book";
 import { records } from "../schema";
 import { type Account, findAccount, changeRules, requireUser, saveAccount } from "../identity/model";
-import { requireSetter } from "../identity/settings";
+import { requireSetter } from "../identity/access";
 
 /**
  * A user's own data: its export, and its deletion. Each table declares the treatment of its rows (`platform/records`).
@@ -28,7 +28,7 @@ import { requireSetter } from "../identity/settings";
 const tables = listKeys(records);
 
 /** The table of each section. */
-const SECTIONS = new Map(
+export const SECTIONS = new Map(
   tables.flatMap((table) => {
     const section = records[table].ownedBy?.section;
     return section === undefined ? [] : [[section, table] as const];
@@ -88,13 +88,6 @@ export const readPage = internalQuery({
   args: { userId: v.string(), section: v.string(), paginationOpts: paginationOptsValidator },
   returns: paginationResultValidator(v.string()),
   handler: (ctx, { userId, section, paginationOpts }) => readSection(ctx, userId, section, paginationOpts),
-});
-
-/** The names of the sections. */
-export const listSections = internalQuery({
-  args: {},
-  returns: v.array(v.string()),
-  handler: () => [...SECTIONS.keys()],
 });
 
 /** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */

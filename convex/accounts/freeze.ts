@@ -13,9 +13,8 @@ import {
   RELAXATION_MS,
   saveAccount,
 } from "../identity/model";
-
 import { withdrawCode } from "../messenger/model";
-import { notifyAccount } from "../messenger/notices";
+import { FREEZE, notifyEverywhere } from "../messenger/notices";
 
 /** Freezes, and the notices to an account's channels. Steps of their caller's mutation. */
 
@@ -93,13 +92,15 @@ export const NOT_YOU = "If that was not you, freeze your account before then.";
 /** A title and paragraphs. */
 export type AccountNotice = [string, ...(string | (string | { code: string } | { command: string })[])[]];
 
-/** Notifies every channel of an account. */
+/** Notifies every channel of an account, with a button that freezes it unless it is frozen. */
 export async function announce(
   ctx: MutationCtx,
   userId: string,
   [title, ...body]: AccountNotice,
 ): Promise<void> {
-  log.info("account.changed", { account: (await findAccount(ctx, userId))?._id, title });
+  const row = await findAccount(ctx, userId);
+  log.info("account.changed", { account: row?._id, title });
   const paragraphs = [[{ bold: title }], ...body.map((one) => (typeof one === "string" ? [one] : one))];
-  await notifyAccount(ctx, userId, paragraphs);
+  const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
+  await notifyEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
 }

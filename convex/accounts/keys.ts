@@ -18,9 +18,8 @@ import {
   requireUser,
   saveAccount,
 } from "../identity/model";
-import { requireSetter } from "../identity/settings";
-import { announce } from "./freeze";
-import { NOT_YOU } from "./freeze";
+import { requireSetter } from "../identity/access";
+import { announce, NOT_YOU } from "./freeze";
 import { vListed, vScope, type Listed } from "../identity/tables";
 
 /**

@@ -171,13 +171,14 @@ async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<
 
 type Allowance = Awaited<ReturnType<typeof getChatAllowance>>;
 
-function listLimits(row: Account, { account, chat }: Allowance, now: number): Term[] {
+/** The limits of 24 hours, and what is left of them. */
+export function listLimits(row: Account | null, { account, chat }: Allowance, now: number): Term[] {
   const usd = (micro: bigint) => `$${formatUsd(toUsd(micro))}`;
   const left = ({ most, left }: Allowance["chat"]) => ({
     value: `${usd(left)} left`,
     note: `of ${usd(most)}`,
   });
-  const [, next] = row.limits ?? [];
+  const [, next] = row?.limits ?? [];
   return [
     { term: "All orders together", ...left(account) },
     { term: "By your chat, off your list, and lost by swaps", ...left(chat) },

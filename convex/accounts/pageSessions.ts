@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { type Account, createRandomHex, findOwner } from "../identity/model";
-import { requireSetter } from "../identity/settings";
+import { requireSetter } from "../identity/access";
 import { sha256Hex } from "../lib/crypto";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";

@@ -44,10 +44,10 @@ const state = z.object({
     .optional()
     .describe("What the address really holds beside it, if more than a dollar"),
 });
-export type PaperState = z.infer<typeof state>;
+type PaperState = z.infer<typeof state>;
 
 /** The account's mode and book; a wallet is made for a book without one. @throws AppError `upstream` */
-export async function readPaperState(ctx: ActionCtx, userId: string, caller?: Caller): Promise<PaperState> {
+async function readPaperState(ctx: ActionCtx, userId: string, caller?: Caller): Promise<PaperState> {
   const mode: PaperMode = await ctx.runQuery(internal.accounts.paper.readPaperMode, { userId });
   const { isOnPaper, since, liveFrom } = mode;
   if (!isOnPaper)

@@ -22,9 +22,8 @@ import {
   createUserId,
   requireUser,
 } from "../identity/model";
-import { requireSetter } from "../identity/settings";
-import { announce } from "./freeze";
-import { freezeAccount, NOT_YOU, unfreezeAccount } from "./freeze";
+import { requireSetter } from "../identity/access";
+import { announce, freezeAccount, NOT_YOU, unfreezeAccount } from "./freeze";
 import { vListed } from "../identity/tables";
 
 /** The signed-in user's own account: its id, its limit, its freeze, and the addresses that its user has proved to own. */

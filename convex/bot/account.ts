@@ -4,16 +4,15 @@ import type { MutationCtx } from "../_generated/server";
 import { claimByLink, OWNED } from "../accounts/claims";
 import { eraseAccount } from "../accounts/data";
 import { createKey, revokeKey } from "../accounts/keys";
+import { listLimits } from "../accounts/overview";
 import { buildPageUrl, storePageLink } from "../accounts/pageSessions";
 import { changeLimit } from "../accounts/profile";
 import { findOwner, getAccountName, listKeysOfAccount, type Account } from "../identity/model";
 import { derivePseudonym } from "../lib/crypto";
 import { getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { formatUsd } from "../lib/text/numbers";
 import { formatDateTime } from "../lib/time";
 import { TOOLS_PATH } from "../lib/version";
-import { toUsd } from "../lib/money/amounts";
 import { isLogin } from "../messenger/linking";
 import type { Paragraph } from "../messenger/format";
 import { createSecret } from "../messenger/model";
@@ -65,19 +64,11 @@ export async function answerLimits(ctx: MutationCtx, request: CommandRequest): P
   const { userId, argument, now } = request;
   if (argument !== "")
     await changeLimit(ctx, await requireLogin(ctx, request), argument.replace(/^\$\s*/, ""));
-  const { account, chat } = await getChatAllowance(ctx, userId, now);
-  const [, next] = (await findOwner(ctx, userId))?.limits ?? [];
-  const usd = (micro: bigint) => `${formatUsd(toUsd(micro))} USD`;
-  const shown = (cap: typeof chat) => `${usd(cap.most)}, of which ${usd(cap.left)} are left.`;
-  const raised =
-    next !== undefined && next.countsFrom > now
-      ? ` From ${formatDateTime(next.countsFrom)} on: ${usd(BigInt(next.dailyMicroUsd))}.`
-      : "";
+  const terms = listLimits(await findOwner(ctx, userId), await getChatAllowance(ctx, userId, now), now);
   return {
     answer: [
       [{ bold: "📏 Your limits in any 24 hours" }],
-      [`All orders together: ${shown(account)}${raised}`],
-      [`By this chat, to addresses off your list and for what swaps may lose: ${shown(chat)}`],
+      ...terms.map(({ term, value, note = "" }) => [`${term}: ${value} ${note}`.trim()]),
       [
         "To set the first: ",
         { command: "limits" },

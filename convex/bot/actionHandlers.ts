@@ -16,7 +16,7 @@ import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { ALREADY_LINKED, buildLinkedCard, CREATE, explainStanding, TOO_MANY_CODES, USE_HERE } from "./cards";
+import { ALREADY_LINKED, buildLinkedCard, CREATE, explainStanding, USE_HERE } from "./cards";
 import { trimName } from "./commands";
 import { askAgain, proposeGas, proposeOrder } from "./orders";
 import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
@@ -171,7 +171,7 @@ async function answerLink(
     return buildQuestion(`🔐 Link this chat to ${derivePseudonym(userId)}?`, [meaning], yes);
   } catch (error) {
     const code = getErrorData(error)?.code;
-    if (code === "rate_limited") return reply(TOO_MANY_CODES);
+    if (code === "rate_limited") return reply("Too many codes were tried. Wait a minute, then try again.");
     if (code === "conflict" && linked !== "") return reply(...ALREADY_LINKED);
     throw error;
   }

@@ -25,12 +25,7 @@ type CardWithButtons = Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] };
 
 export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
 export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
-export const FORWARDED =
-  "I do not accept that from a forwarded message. If you want it, type it here yourself.";
 export const FAILED = "Something went wrong on my side. Please try again in a few minutes.";
-export const TAKES_TOO_LONG = "This takes too long just now. Please try again in a few minutes.";
-export const FLOOD = "That was more than 20 messages in a minute: I answer again in a minute.";
-export const TOO_MANY_CODES = "Too many codes were tried. Wait a minute, then try again.";
 export const ALREADY_LINKED: Paragraph = [
   "This account is already linked. Send ",
   { command: "unlink" },

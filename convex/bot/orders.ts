@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, getErrorData } from "../lib/errors";
 import { toChecksum } from "../lib/money/base";
 import { trimTrailing } from "../lib/text/strings";
-import { explainRefusal } from "../messenger/failures";
+import { explainRefusal } from "../messenger/format";
 import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";

@@ -12,10 +12,10 @@ import { HOW_TO_SAY, isTimed, UNREAD } from "../alerts/grammar";
 import { readLine } from "../alerts/reading";
 import { answerStandingWords } from "../alerts/standingChat";
 import { readStanding } from "../alerts/standingWords";
-import { hasEnded } from "../platform/refreshes";
+import { awaitRefreshes, hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
-import { explainRefusal } from "../messenger/failures";
+import { explainRefusal } from "../messenger/format";
 import { charge } from "../platform/limits/charges";
 import { log } from "../lib/log";
 import { takeUsage, withUsage } from "../platform/outside/calls";
@@ -29,7 +29,7 @@ import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
 import { readPortfolio } from "../wallets/holdings";
 import { vWatched } from "./arrivals";
-import { CODE_SHOWN, FAILED, FORWARDED, explainStanding, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
+import { CODE_SHOWN, FAILED, explainStanding, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
 import { answerPrice, actionHandlers } from "./actionHandlers";
 import { answerByModel, toCaller } from "./assistant";
 import {
@@ -69,8 +69,7 @@ export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ..
     sender,
     answerText(ctx, message, standing).catch((error: unknown) => explainFailure(error, message.text)),
   );
-  if (worked === "wait") await ctx.runMutation(internal.bot.updates.wait, { ...message, job });
-  else if ("bind" in worked) {
+  if ("bind" in worked) {
     const { bind: name, argument, owner } = worked;
     await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
   } else {
@@ -108,7 +107,8 @@ async function answerText(
   const command = findCommand(parsed.name);
   if (command === null) return buildHelp("", `I do not know /${parsed.name}.`);
   const { name, access, traits } = command;
-  if (forwarded && traits.includes("binds")) return reply(FORWARDED);
+  if (forwarded && traits.includes("binds"))
+    return reply("I do not accept that from a forwarded message. If you want it, type it here yourself.");
   if (access !== "anywhere" && !sender.alone)
     return hasCode(parsed)
       ? reply(PRIVATE_ONLY, CODE_SHOWN)
@@ -159,10 +159,12 @@ async function keepTyping(botToken: string, sender: Sender, done: AbortSignal): 
     await Promise.all([showTyping(botToken, sender, done), sleep(TYPING_MS, done)]);
 }
 
-/** `wait`: research is under way. `bind`: a mutation answers the command (`handlers`). */
-type Worked = CommandOutcome | "wait" | { bind: CommandsBy<"mutation">; argument: string; owner: string };
+/** `bind`: a mutation answers the command (`handlers`). */
+type Worked = CommandOutcome | { bind: CommandsBy<"mutation">; argument: string; owner: string };
 type Work = (ctx: ActionCtx, request: ActionRequest) => Promise<Worked>;
 
+/** Longer than any research takes, and shorter than the lease of an attempt. */
+const PATIENCE_MS = 8 * MINUTE;
 /** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
 
@@ -182,7 +184,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
     return toAlertOutcome(await answerChatWords(ctx, caller, userId, argument));
   },
 
-  /** The stored result while it is fresh; otherwise new research, whose progress each further poll checks. */
+  /** The stored result while it is fresh; otherwise new research. */
   research: async (ctx, request) => {
     const caller = toCaller(request);
     const line = `research ${request.argument}`;
@@ -191,18 +193,19 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
     const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
-    const stored = await getStoredResult(ctx, focus);
-    if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
-      const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
-      return {
-        answer: buildSnapshotCard(focus, stored, getSiteUrl()),
-        buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
-      };
+    let stored = await getStoredResult(ctx, focus);
+    if (stored === null || Date.now() - stored.fetchedAt >= FRESH_MS) {
+      getRequired("LLM_GATEWAY_API_KEY");
+      const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
+      await awaitRefreshes(ctx, [key], AbortSignal.timeout(PATIENCE_MS));
+      stored = (await hasEnded(ctx, key)) ? await getStoredResult(ctx, focus) : null;
     }
-    getRequired("LLM_GATEWAY_API_KEY");
-    const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
-    await hasEnded(ctx, key);
-    return "wait";
+    if (stored === null) return reply("This takes too long just now. Please try again in a few minutes.");
+    const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
+    return {
+      answer: buildSnapshotCard(focus, stored, getSiteUrl()),
+      buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
+    };
   },
 
   ask: async (ctx, request) =>

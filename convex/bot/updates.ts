@@ -6,20 +6,11 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { isSet } from "../lib/env";
 import { hasLeft } from "../platform/limits/charges";
-import { SECOND, MINUTE } from "../lib/time";
-import {
-  buildFailureHandler,
-  enqueueWork,
-  snoozeWork,
-  getRunningWork,
-  completeWork,
-  vFailure,
-  vJob,
-} from "../platform/work";
+import { buildFailureHandler, enqueueWork, completeWork, vFailure, vJob } from "../platform/work";
 import { moveChat } from "../messenger/outbox";
 import { noteTaken } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
-import { CODE_SHOWN, FAILED, FLOOD, TAKES_TOO_LONG, PRIVATE_ONLY } from "./cards";
+import { CODE_SHOWN, FAILED, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
   parseCommand,
@@ -36,11 +27,6 @@ import { keepExchange } from "./questions";
 
 /** The most attempts at an answer. */
 const ATTEMPTS = 3;
-/** The time between two polls of research that is under way. */
-const POLL_MS = 3 * SECOND;
-/** Longer than any research takes: then the answer is given up. */
-const PATIENCE_MS = 8 * MINUTE;
-
 /** Accepts one message, once: it becomes one job. */
 export const receiveMessage = internalMutation({
   args: vMessage.fields,
@@ -65,7 +51,11 @@ export const receiveMessage = internalMutation({
     if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
     // A flood gets one notice; one of taps on a group's buttons none.
     else if (!isReader && (await hasLeft(ctx, "botNotice", chat)))
-      await putAnswer(ctx, message, reply(FLOOD));
+      await putAnswer(
+        ctx,
+        message,
+        reply("That was more than 20 messages in a minute: I answer again in a minute."),
+      );
     return null;
   },
 });
@@ -156,18 +146,6 @@ export const storeBotAnswer = defineMutation(
     await putAnswer(ctx, message, outcome);
   },
 );
-
-/** Polls again later, for an answer that waits for research, until the patience ends. */
-export const wait = defineMutation({ ...vMessage.fields, job: vJob }, async (ctx, { job, ...message }) => {
-  const row = await getRunningWork(ctx, job);
-  if (row === null) return;
-  if (Date.now() - row._creationTime < PATIENCE_MS) {
-    await snoozeWork(ctx, job, POLL_MS);
-    return;
-  }
-  await completeWork(ctx, job);
-  await putAnswer(ctx, message, reply(TAKES_TOO_LONG));
-});
 
 /** Apologises after the last attempt. */
 export const storeBotFailure = defineMutation(

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { mutation, query, type QueryCtx } from "../_generated/server";
 import { findUser, requireUser } from "../identity/model";
-import { requireSetter } from "../identity/settings";
+import { requireSetter } from "../identity/access";
 import { AppError } from "../lib/errors";
 import { DAY } from "../lib/time";
 import { getCreditBalance, creditDeposit, getCreditsPerUsdc } from "./model";

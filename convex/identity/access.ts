@@ -2,11 +2,18 @@ import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { getSiteUrl } from "../lib/env";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
+import { getOptional, getSiteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import type { AccountQuestion, ResolvedAccount } from "../platform/http/router";
 import { vAccess, vCredential, type Credential, type Action } from "../platform/limits/callers";
+import { charge } from "../platform/limits/charges";
 import { formatDateTime, toDay, toIso } from "../lib/time";
 import { defineMutation } from "../platform/changes";
 import {
@@ -16,6 +23,9 @@ import {
   getAccountName,
   getClaimDueAt,
   requireUser,
+  saveAccount,
+  createRandomHex,
+  findAccount,
   type Account,
 } from "./model";
 import type { vScope } from "./tables";
@@ -257,3 +267,36 @@ export async function resolveAccountForRequest(
     await ctx.runMutation(internal.identity.access.noteKeyUse, { keyId: newlyUsed });
   return account;
 }
+
+/** The caller's account for a change of settings, charged to its limit. @throws AppError as `requireUser`; `rate_limited`. */
+export async function requireSetter(ctx: MutationCtx): Promise<Account> {
+  const user = await requireUser(ctx);
+  await charge(ctx, "settings", { userId: user.userId, address: null });
+  return user;
+}
+
+/** Why an account cannot be claimed now: its owner, a pending claim, or the week after an ended one; `null` if it can. */
+export function explainTaken(row: Account | null): string | null {
+  if (row?.login !== undefined) return "This userId has an owner already: choose another one";
+  const { login, dueAt = 0 } = row?.claim ?? {};
+  if (login !== undefined) return `Another claim of this userId is pending until ${formatDateTime(dueAt)}`;
+  if (dueAt <= Date.now()) return null;
+  return `A claim of this userId was ended: it can be claimed again from ${formatDateTime(dueAt)}`;
+}
+
+/**
+ * A single-use link that claims a free `userId` in the service's bot. `null` if the id cannot be claimed now, or the
+ * operator has not named the bot (`MESSENGER_BOT_NAME`).
+ */
+export const createOwnerLink = internalMutation({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => {
+    const bot = getOptional("MESSENGER_BOT_NAME");
+    const row = await findAccount(ctx, userId);
+    if (bot === undefined || explainTaken(row) !== null) return null;
+    const ownerCode = row?.ownerCode ?? createRandomHex(12);
+    if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
+    return `https://t.me/${bot}?start=own_${ownerCode}`;
+  },
+});

@@ -1,4 +1,5 @@
 import type { Infer } from "convex/values";
+import { type ErrorCode, STATUS } from "../lib/errors";
 import { typeset } from "../lib/text/numbers";
 import { CITATION, trimTrailing } from "../lib/text/strings";
 import type { vButton, vSpan } from "./tables";
@@ -305,4 +306,25 @@ export function toSafeUrl(url: string | null): string | null {
   const { protocol, username, password, href } = new URL(url);
   // A user name before the host would look like another host.
   return protocol === "https:" && username === "" && password === "" ? href : null;
+}
+
+/** Messages for people by HTTP status, in place of messages for programs and operators. */
+const SPOKEN: Readonly<Record<number, string>> = {
+  405: "This address is for programs.",
+  500: "That does not work right now. The problem has been recorded.",
+  502: "A source that I need does not answer just now. Try again in a minute.",
+  503: "I am too busy just now. Try again in a minute.",
+};
+
+/** A failure as a sentence for a person. A statement about money ("nothing was moved") is kept. */
+export function describeFailure(status: number, message: string): string {
+  const text = SPOKEN[status];
+  if (text === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;
+  const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
+  return nothing === undefined ? text : `Nothing ${nothing}. ${text}`;
+}
+
+/** The reason for a refusal or failure, for the person in the chat. */
+export function explainRefusal({ code, message }: { code: ErrorCode; message: string }): string {
+  return code === "paused" ? `${message}.` : describeFailure(STATUS[code], message);
 }

@@ -16,15 +16,26 @@ import {
   requireUser,
   saveAccount,
 } from "../identity/model";
-import { requireSetter } from "../identity/settings";
+import { requireSetter } from "../identity/access";
 import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
 import { literals } from "../lib/literals";
 import { derivePseudonym } from "../lib/crypto";
 import { formatDateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "./format";
-import { toChatUser, CODE_LENGTH, findCodeByHash, hashCode, findFormerLink, withdrawCode } from "./model";
-import { findLink, findLinkOfMessenger, createCodeText, replaceCode, findUserOfMessenger } from "./model";
+import {
+  toChatUser,
+  CODE_LENGTH,
+  findCodeByHash,
+  hashCode,
+  findFormerLink,
+  withdrawCode,
+  findLink,
+  findLinkOfMessenger,
+  createCodeText,
+  replaceCode,
+  findUserOfMessenger,
+} from "./model";
 import { FREEZE, notifyEverywhere } from "./notices";
 import { adoptSubscription } from "./subscriptions";
 import { messengerTables } from "./tables";

@@ -3,7 +3,6 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { requireAllowed, authorize } from "../identity/access";
-import { findAccount } from "../identity/model";
 import { defineMutation } from "../platform/changes";
 import { isSet } from "../lib/env";
 import { deadlines } from "../platform/outside/deadlines";
@@ -42,17 +41,6 @@ export async function notifyEverywhere(
   // The default bot sends it to this chat already.
   if (config?.sealedBotToken === undefined) accounts.delete(config?.chatId ?? "");
   for (const chatId of accounts) await enqueueCard(ctx, { ...card, buttons, chatId, bot: "default" });
-}
-
-/** Notifies every channel of an account, with a button that freezes it unless it is frozen. */
-export async function notifyAccount(
-  ctx: MutationCtx,
-  userId: string,
-  paragraphs: Paragraph[],
-): Promise<void> {
-  const row = await findAccount(ctx, userId);
-  const buttons = row?.frozenAt !== undefined && row.thawsAt === undefined ? undefined : FREEZE;
-  await notifyEverywhere(ctx, { userId, kind: "account", paragraphs, buttons });
 }
 
 /** A button that stops everything. */

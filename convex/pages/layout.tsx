@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import { getSiteUrl } from "../lib/env";
 import { Reply } from "../platform/http/endpoint";
 import type { Failing } from "../platform/http/router";
-import { describeFailure } from "../messenger/failures";
+import { describeFailure } from "../messenger/format";
 import { renderText } from "../pictures/card";
 import { typeset } from "../lib/text/numbers";
 import { toIso } from "../lib/time";

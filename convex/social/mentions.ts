@@ -7,7 +7,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { defineMutation } from "../platform/changes";
 import { isOn, getSetting } from "../lib/env";
 import { AppError, getErrorData, isErrorCode } from "../lib/errors";
-import { explainRefusal } from "../messenger/failures";
+import { explainRefusal } from "../messenger/format";
 import { charge } from "../platform/limits/charges";
 import { toChecksum } from "../lib/money/base";
 import { formatUnits } from "../lib/money/amounts";

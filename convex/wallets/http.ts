@@ -119,7 +119,7 @@ const connect: MountedEndpoint = defineEndpoint({
   }),
   handler: async (ctx, { userId }, call) => {
     const { book, ...wallet } = await ensureWallet(ctx, { userId, kind: "custody" }, call.caller);
-    const ownerUrl = await ctx.runMutation(internal.identity.ownerLink.createOwnerLink, { userId });
+    const ownerUrl = await ctx.runMutation(internal.identity.access.createOwnerLink, { userId });
     const notes = { ...markPaper(book !== undefined), ...buildWarning(call) };
     return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...notes };
   },
