@@ -50,13 +50,27 @@ export type ParsedCommand = {
 
 const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
 
+/** Letters of other scripts that look like those of `freeze`. */
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  ƒ: "f",
+  ғ: "f",
+  г: "r",
+  е: "e",
+  є: "e",
+  ε: "e",
+  ʐ: "z",
+  ᴢ: "z",
+};
+
 /** Whether a word means freeze, in any spelling: a needless freeze can be ended, and a late one is worthless. */
 function isFreeze(word: string): boolean {
-  const letters = word
-    .toLowerCase()
-    .normalize("NFKD")
-    .replace(/[\p{M}\p{Cf}]/gu, "");
-  return /^\/?f+r+e+z+e*[.!]*$/.test(letters);
+  const letters = Array.from(
+    word
+      .toLowerCase()
+      .normalize("NFKD")
+      .replace(/[\p{M}\p{Cf}]/gu, ""),
+  );
+  return /^\/?f+r+e+z+e*[.!]*$/.test(letters.map((one) => LOOKALIKES[one] ?? one).join(""));
 }
 
 /** `/name argument` or `/name@bot argument`; `null` for any other text. */
