@@ -133,6 +133,15 @@ describe("the network fee", () => {
     return String(body.txHash);
   }
 
+  /** The newest bytes of the order are mined, and the cron finds them. @returns The order then. */
+  async function comesOut(app: WalletApp) {
+    const [row] = await rowsOf(app);
+    chain.miner.resume();
+    await until(() => isMined(row?.txHash));
+    await cronComesBy(app);
+    return (await rowsOf(app))[0];
+  }
+
   test("that outgrows a send is met by the same send for more, under the same nonce; the hash that was mined is the one shown", async ({
     app,
   }) => {
@@ -148,17 +157,12 @@ describe("the network fee", () => {
       [0, "call"],
       [0, "call"],
     ]);
-    chain.miner.resume();
     const minedHash = row?.tries[1]?.hash;
-    await until(() => isMined(minedHash));
-    await cronComesBy(app);
+    expect((await comesOut(app))?.txHash).toBe(minedHash);
     for (const asked of [txHash, minedHash]) {
       const { body } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${asked}`);
-      expect(body).toMatchObject({
-        txHash: minedHash,
-        status: "confirmed",
-        explorerUrl: `https://basescan.org/tx/${minedHash}`,
-      });
+      const explorerUrl = `https://basescan.org/tx/${minedHash}`;
+      expect(body).toMatchObject({ txHash: minedHash, status: "confirmed", explorerUrl });
     }
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
@@ -174,13 +178,8 @@ describe("the network fee", () => {
     await cronComesBy(app);
     const [row] = await rowsOf(app);
     expect(row?.tries.map(({ kind }) => kind)).toEqual(["call", "empty"]);
-    chain.miner.resume();
-    await until(() => isMined(row?.txHash));
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]).toMatchObject({
-      state: "failed",
-      error: expect.stringContaining("was withdrawn"),
-    });
+    const error = expect.stringContaining("was withdrawn");
+    expect(await comesOut(app)).toMatchObject({ state: "failed", error });
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 1]);
   });
 
@@ -198,12 +197,8 @@ describe("the network fee", () => {
     expect((await rowsOf(app))[0]?.tries).toHaveLength(1);
     await age(app, 601_000);
     await cronComesBy(app);
-    chain.miner.resume();
-    const [withdrawn] = await rowsOf(app);
-    expect(withdrawn?.tries[1]?.kind).toBe("empty");
-    await until(() => isMined(withdrawn?.txHash));
-    await cronComesBy(app);
-    expect((await rowsOf(app))[0]?.state).toBe("failed");
+    expect((await rowsOf(app))[0]?.tries[1]?.kind).toBe("empty");
+    expect((await comesOut(app))?.state).toBe("failed");
     deadlines.receipt = 15_000;
     expect((await send(app)).body.status).toBe("confirmed");
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 2]);

@@ -14,7 +14,7 @@ import {
 } from "../../providers/chain/accounts";
 import { readHeld } from "../holdings";
 import { requireHex, formatFee, formatTokenAmount, GAS_WAY, requireStoredAddress, roundUp } from "../model";
-import type { Payer, OrderRequest } from "../tables";
+import type { OrderRequest, Payer } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import { findGasOffer } from "./gas";
 import type { Order } from "./model";

@@ -89,27 +89,20 @@ export async function* listSwapCalls(
   const { gas, ...call } = transaction;
   const calls = offer.approvals.map((amount) => buildApproval(swap.fromToken, amount));
   // The approval is mined, so a node without it lags. An approval is never signed twice.
-  if (calls.some(({ data }) => listSignedCallData(payer).includes(data)))
-    throw new NotKnownYet("upstream", UNSEEN);
+  const signed = payer.tries?.map(({ raw }) => parseTransaction(requireHex(raw)).data);
+  if (calls.some(({ data }) => signed?.includes(data))) throw new NotKnownYet("upstream", UNSEEN);
   for (const [i, one] of calls.entries()) {
     const later = [...calls.slice(i + 1).map(() => USUAL_APPROVAL_GAS), gas ?? USUAL_SWAP_GAS];
     // A token may refuse the second approval while the first is not mined.
     const stated = i === 0 ? {} : { unsigned: USUAL_APPROVAL_GAS };
     yield await requireAffordable(ctx, payer, one, { kind: "approve", later, ...stated });
   }
-  const signature = permit2 ? ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE) : null;
+  const signature = permit2 && ((await permit?.(permit2.eip712.message)) ?? NO_SIGNATURE);
   // Append the permit's signature: its length as a 32-byte word, then its bytes.
-  if (signature !== null)
-    call.data = concat([call.data, numberToHex(size(signature), { size: 32 }), signature]);
-  const isUnsigned = signature === NO_SIGNATURE;
-  const stated = isUnsigned ? { unsigned: gas ?? USUAL_SWAP_GAS } : {};
+  if (signature) call.data = concat([call.data, numberToHex(size(signature), { size: 32 }), signature]);
+  const stated = signature === NO_SIGNATURE ? { unsigned: gas ?? USUAL_SWAP_GAS } : {};
   const spent = { token: swap.fromToken, amount: BigInt(swap.amount) };
   yield { ...(await requireAffordable(ctx, payer, call, { kind: "swap", spent, ...stated })), offer };
-}
-
-/** The call data of every transaction that an order has signed. */
-function listSignedCallData({ tries = [] }: Partial<Pick<Order, "tries">>): Hex[] {
-  return tries.map(({ raw }) => parseTransaction(requireHex(raw)).data ?? "0x");
 }
 
 function buildApproval(token: Symbol, amount: bigint): Transaction {
@@ -138,14 +131,10 @@ async function getOffer(
   const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
   await requireHeld(ctx, payer, { token: swap.fromToken, amount }, balance);
   if (asked.status === "rejected") throw asked.reason;
-  const { prices, ...offer } = await checkOffer(payer, swap, asked.value, held.rounds);
+  const { prices: _, ...offer } = await checkOffer(payer, swap, asked.value, held.rounds);
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed > 0n ? [0n, amount] : [amount];
-  return {
-    ...offer,
-    ...buildTerms([offer.quote.buyAmount, offer.least], swap, prices),
-    approvals: offer.quote.permit2 && allowed < amount ? needed : [],
-  };
+  return { ...offer, approvals: offer.quote.permit2 && allowed < amount ? needed : [] };
 }
 
 /**
@@ -169,25 +158,21 @@ async function checkOffer(
     least = checkQuote(quote, swap, taker, Date.now());
   }
   if (least < approved) throw new AppError("upstream", PRICE_MOVED);
-  const prices = findPrices(swap, rounds);
+  const [from, to] = listFeeds(swap);
+  const live = computeLivePrices([from, to], rounds, Date.now());
+  const prices: Prices = { from: live.get(from) ?? null, to: live.get(to) ?? null };
   const costBps = checkPrice(least, swap, prices, BigInt(getSetting("MAX_PRICE_IMPACT_BPS")));
   if (costBps === null && swap.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   // The called contract is the provider's own, by its registry on the chain.
   if (!isWrapping(swap) && !(await isGenuineSettler(quote.transaction.to)))
     throw new AppError("upstream", COUNTERFEIT);
-  return { quote, least, prices };
+  return { quote, least, prices, ...buildTerms([quote.buyAmount, least], swap, prices) };
 }
 
 type Rounds = Parameters<typeof computeLivePrices>[1];
 
 function listFeeds({ fromToken, toToken }: Sides) {
   return [WALLET_TOKENS[fromToken].feed, WALLET_TOKENS[toToken].feed] as const;
-}
-
-function findPrices(swap: Sides, rounds: Rounds): Prices {
-  const feeds = listFeeds(swap);
-  const live = computeLivePrices(feeds, rounds, Date.now());
-  return { from: live.get(feeds[0]) ?? null, to: live.get(feeds[1]) ?? null };
 }
 
 /** @param bought The quoted amount, and the guaranteed part of it. */
@@ -210,11 +195,11 @@ export async function quoteSwap(
   const taker = requireStoredAddress(payer.address);
   const feeds = listFeedAddresses(listFeeds(swap));
   const [asked, rounds] = await Promise.all([ask(taker, swap), readRounds(feeds, deadlines.chain)]);
-  const { quote, least, prices } = await checkOffer(payer, swap, asked, rounds);
+  const { quote, prices, usualCostBps, terms } = await checkOffer(payer, swap, asked, rounds);
   const { transaction, permit2, buyAmount } = quote;
   const gas = (transaction.gas ?? USUAL_SWAP_GAS) + (permit2 ? USUAL_APPROVAL_GAS : 0n);
   const call: PricedCall = { data: transaction.data, gas };
-  if (!isOnPaper) return { ...buildTerms([buyAmount, least], swap, prices), call };
+  if (!isOnPaper) return { usualCostBps, terms, call };
   const fair = computeFairAmount(swap, prices);
   if (fair === null) throw new AppError("upstream", UNPRICED);
   const bought = buyAmount < fair ? buyAmount : fair;
