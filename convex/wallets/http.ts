@@ -244,8 +244,7 @@ const transaction: MountedEndpoint = defineEndpoint({
       txHash,
       status: toPublicStatus(row),
       kind: row.request.kind,
-      ...(error === undefined ? {} : { error }),
-      ...(bought === undefined ? {} : { buyAmount: bought }),
+      ...defined({ error, buyAmount: bought }),
       ...{ ...linkTo(txHash), ...markPaper(row.paper === true) },
       ...buildWarning(call),
     };

@@ -84,13 +84,10 @@ const readYesOrNo = (value: unknown): unknown => {
   return word === "true" || word === "false" ? word === "true" : value;
 };
 const accepts = () => ({ anyOf: [{ type: "boolean" }, { type: "string", pattern: YES_OR_NO }] });
+const yes = z.boolean("must be true or false");
 /** A boolean, also as text. Empty text does not count as absent: the client may have meant true. */
-const yesOrNo = z
-  .preprocess(readYesOrNo, z.boolean("must be true or false").default(false))
-  .meta({ accepts });
-export const optionalYesOrNo = z
-  .preprocess(readYesOrNo, z.boolean("must be true or false").optional())
-  .meta({ accepts });
+const yesOrNo = z.preprocess(readYesOrNo, yes.default(false)).meta({ accepts });
+export const optionalYesOrNo = z.preprocess(readYesOrNo, yes.optional()).meta({ accepts });
 
 export const acceptUnpriced = yesOrNo.describe(
   "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
+import { defined } from "../../lib/objects";
 import { vCaller, type Caller } from "../../platform/limits/callers";
 import { charge } from "../../platform/limits/charges";
 import { findSigningRefusal, findWallet, requireLive, requireWallet, type WalletKind } from "../model";
@@ -63,11 +64,8 @@ export async function ensureWallet(
   const present = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, owned);
   if (present !== null) return { ...present, existing: true };
   const { createWallet } = await import("./signatures");
-  return ctx.runMutation(internal.wallets.custody.wallets.storeNewWallet, {
-    ...owned,
-    ...(await createWallet()),
-    ...(caller === undefined ? {} : { caller }),
-  });
+  const made = { ...owned, ...(await createWallet()), ...defined({ caller }) };
+  return ctx.runMutation(internal.wallets.custody.wallets.storeNewWallet, made);
 }
 
 /**

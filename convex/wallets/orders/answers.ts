@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { AppError, isErrorCode, STATUS } from "../../lib/errors";
 import { formatUnits, roundUnits, toUsd } from "../../lib/money/amounts";
+import { defined } from "../../lib/objects";
 import { formatUsd } from "../../lib/text/numbers";
 import { REPLAYED } from "../../platform/http/input";
 import { markPaper, walletNotes } from "../inputs";
@@ -100,10 +101,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
     status: toPublicStatus(row),
     ...{ ...linkTo(txHash), ...markPaper(row.paper === true) },
     ...(isRepeat ? { repeated: true as const } : {}),
-    ...(error === undefined ? {} : { error }),
-    ...terms,
-    ...(bought === undefined ? {} : { buyAmount: bought }),
-    ...(approvalTxHash === undefined ? {} : { approvalTxHash }),
+    ...{ ...terms, ...defined({ error, approvalTxHash, buyAmount: bought ?? terms?.buyAmount }) },
   };
 }
 

@@ -16,6 +16,7 @@ import {
 import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../../platform/http/endpoint";
 import { holdSlot } from "../../platform/limits/slots";
 import { deadlines } from "../../platform/outside/deadlines";
+import { defined } from "../../lib/objects";
 import { SECOND } from "../../lib/time";
 import {
   acceptUnpriced,
@@ -84,24 +85,14 @@ async function answer<Fields extends object>(
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
-  const exact = isUserRequest(row.request) ? row.request : request;
-  const order = {
-    ...describeOrder(row, isRepeat),
-    ...note,
-    ...describe(exact),
-    ...buildWarning(call, slip),
-  };
+  const exact = describe(isUserRequest(row.request) ? row.request : request);
+  const order = { ...describeOrder(row, isRepeat), ...note, ...exact, ...buildWarning(call, slip) };
   return new Reply(order, headers, row.txHash === undefined ? 202 : 200);
 }
 
 /** The order as mutations take it. */
 function buildOrder({ userId, request, call: { caller, idempotencyKey } }: Placed) {
-  return {
-    userId,
-    request,
-    ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  };
+  return { userId, request, ...defined({ keyHash: caller.keyHash, idempotencyKey }) };
 }
 
 const SAME_ORDER =

@@ -207,8 +207,7 @@ export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now:
     nextCheckAt: now + PREPARED_FOR_MS,
     counted: counted.toString(),
     countedAt: now,
-    isLoose,
-    ...(countedFor === undefined ? {} : { countedFor }),
+    ...{ isLoose, ...defined({ countedFor }) },
   };
 }
 
