@@ -23,7 +23,7 @@ export default {
     ...new Set(commands),
     "convex/**/*.{ts,tsx}",
     // Commands without a name in package.json.
-    "scripts/{bench,deploy,screenshots}.ts",
+    "scripts/{bench/main,deploy,screenshots}.ts",
     "scripts/runtime/main.ts",
     "scripts/pictures/embed.ts",
     "scripts/chain/build.ts",

@@ -19,7 +19,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   // The types as a deployment checks them, in another order than the linter's.
   types: ["tsc", "--noEmit", "--project", "convex"],
   contracts: ["tsx", "scripts/chain/build.ts", "--check"],
-  bench: ["tsx", "scripts/bench.ts"],
+  bench: ["tsx", "scripts/bench/main.ts"],
   // Needs Convex's own runtime, which is not part of this repository.
   runtime: [
     "node",
@@ -35,13 +35,14 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 const ASIDE = ["types", "contracts", "runtime", "bench"];
 
 const USAGE = `Usage: npm run check [-- NAME…]    ${Object.keys(CHECKS).join(", ")}
+       npm run check -- bench --load USERS,MINUTES
        npm test                         all but types, contracts, runtime and bench, and the tests
 
 npx vitest run tests/signals runs the tests of one room.`;
 
 const about = {
   usage: USAGE,
-  flags: { tests: { type: "boolean", default: false } },
+  flags: { tests: { type: "boolean", default: false }, load: { type: "string" } },
   most: Object.keys(CHECKS).length,
 } as const;
 await command(about, async ({ values, positionals }) => {
@@ -52,7 +53,8 @@ await command(about, async ({ values, positionals }) => {
   const failed: string[] = [];
   for (const [name, line] of Object.entries(CHECKS)) {
     if (positionals.length === 0 ? ASIDE.includes(name) : !positionals.includes(name)) continue;
-    const { code, output } = await run(line, name === "bench");
+    const load = name === "bench" && values.load !== undefined ? ["--load", values.load] : [];
+    const { code, output } = await run([...line, ...load], name === "bench");
     if (code !== 0) failed.push(`${name} failed:\n${output}`);
   }
   if (tests === null) {

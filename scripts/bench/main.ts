@@ -1,18 +1,21 @@
 import { getAddress } from "viem";
 import * as z from "zod";
-import { command } from "./command";
-import { real } from "./real";
-import { billed, moved } from "./stack/quicker";
-import { startStack, type Stack } from "./stack/stack";
+import { command, Misuse } from "../command";
+import { real } from "../real";
+import { billed, moved } from "../stack/quicker";
+import { startStack, type Stack } from "../stack/stack";
+import { getModelDelay, runLoad, summarizeLoad, type Request } from "./load";
 
 /** `npm run check -- bench`: what each action takes of the platform and of the models. */
 
-const USAGE = `Usage: npm run check -- bench
+const USAGE = `Usage: npm run check -- bench [--load USERS,MINUTES]
 
 Prints for each action the calls that the platform bills, the bytes that it reads and writes in the database, and what
-models cost by the price list.`;
+models cost by the price list. With --load it asks the local stack as so many users in so many minutes instead (at most
+5000 and 30), with models of 3, 7 and 12 seconds, and prints the median and the 95th percentile of each kind of request,
+and the refusals by reason. CONVEX_CLASS chooses the class whose sizes it has.`;
 
-const HOUR = 3_600_000;
+const [MINUTE, HOUR] = [60_000, 3_600_000];
 const SPEED = 1_500;
 const BILLED = ["llm", "sentiment", "agentApi"];
 const MICROS = 1_000_000;
@@ -21,7 +24,8 @@ const spendingShape = z.array(z.looseObject({ of: z.string(), micros: z.number()
 
 type Taken = { calls: number; read: number; written: number; usd: number; byFunction: Map<string, number> };
 
-await command({ usage: USAGE, flags: {} }, async () => {
+await command({ usage: USAGE, flags: { load: { type: "string" } } }, async ({ values }) => {
+  if (values.load !== undefined) return loadStack(values.load);
   const rows: [string, Taken][] = [];
   const fast = await startStack({ speed: SPEED, ephemeral: true });
   const measured = async (stack: Stack, name: string, work: () => Promise<unknown>) => {
@@ -104,6 +108,44 @@ async function measure(stack: Stack, work: () => Promise<unknown>): Promise<Take
     usd: (after.micros - before.micros) / MICROS,
     byFunction,
   };
+}
+
+/** Asks a stack as many users. @param wish `USERS,MINUTES` */
+async function loadStack(wish: string): Promise<number> {
+  const [, users = 0, minutes = 0] = (/^(\d{1,4}),(\d{1,2}(?:\.\d)?)$/.exec(wish) ?? []).map(Number);
+  if (users < 1 || users > 5_000 || minutes <= 0 || minutes > 30)
+    throw new Misuse("--load must be USERS,MINUTES, at most 5000,30");
+  // Every user has an address, which the stack reads as from a proxy; the budget is not what is measured.
+  Object.assign(process.env, { TRUSTED_PROXY_HOPS: "1", DAILY_BUDGET_USD: "100000" });
+  const stack = await startStack({ ephemeral: true });
+  for (let n = 0; n < 8; n++) {
+    const { address } = await post(stack, "/mcp/defi/connect", { userId: `user-${n}` });
+    await stack.chain?.fund(getAddress(String(address)), { ETH: 10n ** 18n });
+  }
+  let asked = 0;
+  const turns = setInterval(() => {
+    stack.standins.clear("llm");
+    stack.standins.fail("llm", { mode: "slow", ms: getModelDelay(asked++) });
+  }, 100);
+  const outcomes = await runLoad(users, minutes * MINUTE, {
+    ask: async ({ method, path, body, ip }: Request) => {
+      const headers = { "X-Forwarded-For": ip };
+      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+      const response = await fetch(stack.siteUrl + path, { method, headers, ...sent });
+      const answer = z.looseObject({ error: z.string().optional() }).parse(await response.json());
+      return { status: response.status, error: answer.error ?? "" };
+    },
+    now: () => performance.now(),
+    wait: (ms) => new Promise((go) => void real.setTimeout(go, ms)),
+  });
+  clearInterval(turns);
+  for (const { kind, users: of, p50, p95, refused } of summarizeLoad(outcomes)) {
+    console.log(`\n${kind}: ${of} users, median ${p50} ms, 95 % within ${p95} ms`);
+    for (const [reason, count] of Object.entries(refused))
+      console.log(`  ${String(count).padStart(6)}  ${reason}`);
+  }
+  await stack.stop();
+  return 0;
 }
 
 /** Sets an alert on Bitcoin's price for a chat, and stores a sample beyond its level as soon as the newest is a minute old. */
