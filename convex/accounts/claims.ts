@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
-import { endStandingOrders } from "../alerts/standingOrders";
+import { endStandingOrders } from "../alerts/model";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { isGuessableId, parseUserId } from "../platform/records";
@@ -215,7 +215,7 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
   } else if (former === undefined) {
     await announce(ctx, userId, ["🔐 Your account id has an owner now", "What it has belongs to them."]);
     await removeSettings(ctx, userId);
-    await ctx.runMutation(internal.alerts.model.endAllAlerts, { userId });
+    await ctx.runMutation(internal.alerts.proposals.endAllAlerts, { userId });
     await ctx.runMutation(internal.research.shifts.stop, { userId });
   } else {
     // Before the chat's link ends, so that the chat is notified too.

@@ -9,7 +9,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { DataModel, TableNames } from "../_generated/dataModel";
 import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { endStandingOrders } from "../alerts/standingOrders";
+import { endStandingOrders } from "../alerts/model";
 import { defineMutation } from "../platform/changes";
 import { type Going, type TableRecord } from "../platform/records";
 import { listKeys } from "../lib/objects";

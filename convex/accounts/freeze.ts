@@ -1,5 +1,5 @@
 import type { MutationCtx } from "../_generated/server";
-import { endStandingOrders } from "../alerts/standingOrders";
+import { endStandingOrders } from "../alerts/model";
 import type { Standing } from "../alerts/tables";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { mutation, type MutationCtx } from "../_generated/server";
-import { endStandingOrders } from "../alerts/standingOrders";
+import { endStandingOrders } from "../alerts/model";
 import { AppError } from "../lib/errors";
 import { parseMicroUsd } from "../lib/money/amounts";
 import { sha256Hex } from "../lib/crypto";

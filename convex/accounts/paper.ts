@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { CHANGED_MODE, endStandingOrders } from "../alerts/standingOrders";
+import { endStandingOrders } from "../alerts/model";
+import { CHANGED_MODE } from "../alerts/standing";
 import { authorize, requireAllowed } from "../identity/access";
 import {
   changeRules,

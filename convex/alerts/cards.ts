@@ -3,57 +3,58 @@ import { formatDollars, formatPercent, formatSignedPercent, typeset } from "../l
 import { formatDate, formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { MARKS } from "../research/writing/result";
-import { buildRepeatButton, buildSkipButton, buildStandButton, buildStopButton } from "./standingCards";
-import { describeStanding, isStanding } from "./standingTerms";
-import type { Alert, Condition, Observation, TimedCondition } from "./tables";
+import { EXPLORER } from "../wallets/model";
+import { describeOrder, ON_PAPER } from "../wallets/orders/cards";
+import type { Order } from "../wallets/orders/model";
 import {
   describe,
-  FUNDING_HOURS,
-  formatHours,
-  HOW_TO_SAY,
-  isTimed,
-  formatCondition,
   describeMovement,
   describeObservation,
-} from "./grammar";
+  formatCondition,
+  formatHours,
+  FUNDING_HOURS,
+  isMeasured,
+  isTimed,
+} from "./conditions";
+import type { Alert, Condition, Observation, Standing, TimedCondition } from "./tables";
+import { describeStanding, describeTotal, getEnd, isLimit, isStanding } from "./terms";
+import type { Question } from "./words";
 
-/** The messenger's cards of alerts. Only their buttons set or end an alert; a typed “yes” does not. */
+/** The messenger's cards of alerts and standing orders. Only their buttons set or end one; a typed “yes” does not. */
 
 export type AlertCard = { answer: Paragraph[]; buttons: Button[][] };
 
 const MY_ALERTS: Button = { text: "My alerts", command: "alerts" };
-const buildTapButton = (
-  what: "set" | "once" | "off" | "mute" | "unmute" | "edit",
-  text: string,
-  { _id }: Alert,
-): Button => ({
+
+/** What a button does to an alert. */
+type Tap = "set" | "once" | "off" | "mute" | "skip" | "rotate" | "again";
+const buildTap = (what: Tap, text: string, row: Alert): Button => ({
   text,
-  command: `alert ${what} ${_id}`,
+  // Passes over that time, and over no other if it is tapped again.
+  command: `alert ${what} ${row._id}${what === "skip" ? ` ${row.readyAt.toString(36)}` : ""}`,
 });
-const buildAgainButton = (condition: Condition, text: string): Button => ({
-  text,
-  command: `alert ${formatCondition(condition)}`,
-});
+const buildOff = (row: Alert, before = ""): Button =>
+  buildTap("off", `${before}${isStanding(row) ? "Stop" : "Off"}`, row);
+const listSkips = (row: Alert, before = ""): Button[] =>
+  row.condition.kind === "clock" ? [buildTap("skip", `${before}Skip next`, row)] : [];
 
-/** The most bytes of a button's command. */
-const LONGEST_COMMAND = 64;
-/** Sets alerts with these conditions by one tap, to fire `once` or always; `null` for more than a button can carry. */
-function buildOnButton(text: string, conditions: readonly Condition[], once = false): Button | null {
-  const command = `alert ${once ? "only" : "on"} ${conditions.map((one) => formatCondition(one)).join("; ")}`;
-  return command.length > LONGEST_COMMAND ? null : { text, command };
-}
+/** An alert or a standing order, as a sentence. */
+export const describeAlert = (row: Alert): string =>
+  isStanding(row) ? describeStanding(row) : describe(row.condition);
 
-/** A question about ambiguous words, with a button for each possible meaning. */
-export type Doubt = { say: string; meant?: readonly Condition[] };
+/** How the cards of an account on paper begin. */
+const mark = ({ order }: Alert): string => (order?.paper === true ? ON_PAPER : "");
 
-export function buildDoubtCard({ say, meant = [] }: Doubt): AlertCard {
+/** A question about words, with a button for each possible meaning. */
+export function buildQuestionCard({ say, meant = [] }: Question): AlertCard {
+  const button = (one: Condition, text: string) => ({ text, command: `alert ${formatCondition(one)}` });
   return {
-    answer: [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])],
+    answer: [[say]],
     buttons:
       meant.every(({ kind }) => kind === "change") && meant.length > 2
-        ? [meant.map((one) => buildAgainButton(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
+        ? [meant.map((one) => button(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
         : meant.map((one) => [
-            buildAgainButton(one, `${meant.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
+            button(one, `${meant.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
           ]),
   };
 }
@@ -61,34 +62,42 @@ export function buildDoubtCard({ say, meant = [] }: Doubt): AlertCard {
 /** The present value of an alert's subject, at most an hour old, and whether the condition holds. */
 export type Present = { latest: Observation | null; holds: boolean };
 
-/** The proposal: the condition as it was read and the present value, with buttons to set it. */
-export function buildProposalCard(alert: Alert, present: Present): AlertCard {
-  const { state, condition } = alert;
-  const text = describe(condition);
-  if (state === "active")
-    return {
-      answer: [[{ bold: "🔔 You have that alert already" }, `\n${text}`]],
-      buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
-    };
-  const instead = alert.replaces === undefined ? "" : " It takes the place of the alert that you edit.";
+/** The proposal: what was read and the present value, or what is ordered in all, with buttons to set it. */
+export function buildProposalCard(row: Alert, present: Present = { latest: null, holds: false }): AlertCard {
+  const isOrder = isStanding(row);
+  const what = describeAlert(row);
+  if (row.state === "active") {
+    const title = isOrder
+      ? `${mark(row)}🔁 You have that standing order already`
+      : "🔔 You have that alert already";
+    return { answer: [[{ bold: title }, `\n${what}`]], buttons: [[buildOff(row), MY_ALERTS]] };
+  }
+  const right = isOrder
+    ? "Nothing is set until you tap Set. Each order then goes without another tap, within your limits."
+    : "Right? Nothing is set until you tap Set.";
   return {
-    answer: [buildProposalLines(alert, present), [`Right?${instead} Nothing is set until you tap Set.`]],
+    answer: [
+      [
+        { bold: `${mark(row)}❔ ${what}` },
+        ...(isOrder ? [listTerms(row, Date.now())] : listPresent(row, present)),
+      ],
+      [right],
+    ],
     buttons: [
       [
-        buildTapButton("set", "Set", alert),
-        ...(isTimed(condition) ? [] : [buildTapButton("once", "Only once", alert)]),
-        buildTapButton("off", "No", alert),
+        buildTap("set", "Set", row),
+        ...(isMeasured(row.condition) && !isOrder ? [buildTap("once", "Only once", row)] : []),
+        buildTap("off", "No", row),
       ],
     ],
   };
 }
 
-function buildProposalLines({ condition, once, until }: Alert, { latest, holds }: Present): Paragraph {
+function listPresent({ condition, once, until }: Alert, { latest, holds }: Present): string[] {
   const now = isTimed(condition)
     ? describeClock(condition)
     : latest && describeObservation(condition, latest);
   return [
-    { bold: `❔ ${describe(condition)}` },
     now === null ? "" : `\nNow: ${now}`,
     holds ? "\nAlready true now; I'll tell you the next time." : "",
     once === true ? "\nI'll tell you once." : "",
@@ -101,77 +110,64 @@ function describeClock({ timeZone }: TimedCondition): string {
   return `${new Intl.DateTimeFormat("en-GB", clock).format(Date.now())} there`;
 }
 
-export function buildConfirmedCard(alert: Alert): AlertCard {
-  const { expiresAt, condition, once, readyAt } = alert;
-  const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
-  const until = expiresAt === undefined ? "" : ` It ends on ${formatDateTime(expiresAt)}.`;
-  return {
-    answer: [
-      [{ bold: "🔔 Alert set" }, `\n${describe(condition)}`],
-      [`${isTimed(condition) ? `You get it next on ${formatDateTime(readyAt)}.` : often}${until}`],
-    ],
-    buttons: [[buildTapButton("off", "Off", alert), MY_ALERTS]],
-  };
-}
-
-/** An alert that was switched off, or never set. */
-export function buildEndedCard({ condition, confirmedAt, once }: Alert): AlertCard {
-  const what = confirmedAt === undefined ? "Not set" : "Off";
-  const on = confirmedAt === undefined ? null : buildOnButton("On", [condition], once);
-  return {
-    answer: [[`${what}: ${describe(condition)}.`]],
-    buttons: [[...(on === null ? [] : [on]), MY_ALERTS]],
-  };
-}
-
-/** An alert that has expired. */
-export function buildExpiredCard({ condition }: Alert): AlertCard {
-  return {
-    answer: [[{ bold: "⏳ An alert has ended" }, `\n${describe(condition)}`]],
-    buttons: [[buildAgainButton(condition, "Set again")]],
-  };
-}
-
-/** The proposals of one message, with a button that sets all. */
-export function buildProposalsCard(proposals: readonly { alert: Alert; present: Present }[]): AlertCard {
-  const all = buildOnButton(
-    "Set both",
-    proposals.map(({ alert }) => alert.condition),
-  );
-  const each = ({ alert }: { alert: Alert }) => [buildTapButton("set", `Set ${shorten(alert)}`, alert)];
-  return {
-    answer: [
-      ...proposals.map(({ alert, present }) => buildProposalLines(alert, present)),
-      ["Right? Nothing is set until you tap."],
-    ],
-    buttons: [
-      ...(all === null ? [] : [[{ ...all, text: proposals.length > 2 ? "Set all" : all.text }]]),
-      ...proposals.map(each),
-    ],
-  };
-}
-
-/** The question for an alert's new level. */
-export function buildEditCard({ condition }: Alert): AlertCard {
-  const what = isTimed(condition) ? "time, such as 07:30" : "level, such as";
-  const such =
+/** An order's total, its end and its bound. */
+function listTerms(row: Standing, now: number): string {
+  const { condition, order, expiresAt: end = getEnd(row, now) } = row;
+  const bound =
     condition.kind === "price"
-      ? ` ${formatDollars(condition.levelUsd)}`
-      : condition.kind === "flow"
-        ? " 20M"
-        : " 5";
+      ? isLimit(condition, order.swap)
+        ? `\nIt fills at that level or better, less ${order.swap.slippageBps / 100} % slippage, or not at all.`
+        : "\nOnce there, it fills at the market's price."
+      : "";
+  return `\n${describeTotal(row, now, end)}, until ${formatDate(end)}.${bound}`;
+}
+
+/** @param address What stands for the address that triggers it, where it is shown. */
+export function buildSetCard(row: Alert, address: Paragraph = []): AlertCard {
+  const { expiresAt, condition, once, readyAt } = row;
+  const what = describeAlert(row);
+  const isCall = condition.kind === "call";
+  const buttons = [
+    buildOff(row),
+    ...listSkips(row),
+    ...(isCall ? [buildTap("rotate", "New address", row)] : []),
+    MY_ALERTS,
+  ];
+  if (isStanding(row)) {
+    const first = isTimed(condition) ? `\nFirst: ${formatDateTime(readyAt)}.` : "";
+    const title = { bold: `${mark(row)}🔁 Standing order set` };
+    const set = [title, `\n${what}${listTerms(row, Date.now())}${first}`];
+    return { answer: address.length === 0 ? [set] : [set, address], buttons: [buttons] };
+  }
+  const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
+  const next = isTimed(condition) ? `You get it next on ${formatDateTime(readyAt)}.` : often;
+  const until = expiresAt === undefined ? "" : ` It ends on ${formatDateTime(expiresAt)}.`;
+  return { answer: [[{ bold: "🔔 Alert set" }, `\n${what}`], [`${next}${until}`]], buttons: [buttons] };
+}
+
+/** One that its user has ended, or never set. */
+export function buildOffCard(row: Alert): AlertCard {
+  const isNew = row.confirmedAt === undefined;
+  const what = isNew ? "Not set" : isStanding(row) ? "Stopped" : "Off";
+  const on = isNew || isStanding(row) ? [] : [buildTap("again", "On", row)];
+  return { answer: [[`${what}: ${describeAlert(row)}.`]], buttons: [[...on, MY_ALERTS]] };
+}
+
+/** Alerts that their user has not ended. @param why Half a sentence. */
+export function buildEndedAlertsCard(rows: readonly Alert[], why: string): AlertCard {
+  const one = rows.every(isStanding) ? "standing order" : "alert";
+  const title = rows.length === 1 ? `⏹ Your ${one} has ended` : `⏹ Your ${one}s have ended`;
+  const lines = rows.map((row) => `\n${describeAlert(row)}`);
   return {
-    answer: [
-      [{ bold: `✏️ ${describe(condition)}` }],
-      [`Write the new ${what}${isTimed(condition) ? "" : such}, within ten minutes.`],
-    ],
-    buttons: [[MY_ALERTS]],
+    answer: [[{ bold: title }, ...lines], [`Because ${why}.`]],
+    buttons: rows.length === 1 ? rows.map((row) => [buildTap("again", "Set again", row)]) : [],
   };
 }
 
-/** An alert or a standing order, as a sentence. */
-export const describeAlert = (row: Alert): string =>
-  isStanding(row) ? describeStanding(row) : describe(row.condition);
+export function buildSkippedCard(row: Alert): AlertCard {
+  const next = `\n${describeAlert(row)}\nNext: ${formatDateTime(row.readyAt)}.`;
+  return { answer: [[{ bold: "⏭ Skipped" }, next]], buttons: [[buildOff(row), MY_ALERTS]] };
+}
 
 /** An alert of a list, with the present value of an active one. */
 export type Listed = { alert: Alert; latest: Observation | null };
@@ -181,12 +177,14 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
   const numbered = listed.map((one, i) => ({ ...one, number: i + 1 }));
   const of = (state: Alert["state"]) => numbered.filter(({ alert }) => alert.state === state);
   const line = ({ number, alert, latest }: Listed & { number: number }) => {
-    const { condition, fired, once, state, readyAt } = alert;
+    const { fired, once } = alert;
     const away = latest === null ? "" : ` · ${formatDistance(alert, latest)}`;
-    const quiet =
-      state === "active" && !isTimed(condition) && !isStanding(alert) && readyAt > now + MINUTE
-        ? ` · quiet until ${formatDateTime(readyAt)}`
-        : "";
+    const isQuiet =
+      alert.state === "active" &&
+      isMeasured(alert.condition) &&
+      !isStanding(alert) &&
+      alert.readyAt > now + MINUTE;
+    const quiet = isQuiet ? ` · quiet until ${formatDateTime(alert.readyAt)}` : "";
     return `\n${number}. ${describeAlert(alert)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
   };
   const [active, proposed] = [of("active"), of("proposed")];
@@ -202,33 +200,18 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
       ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off.map(line)]]),
     ],
     buttons: [
-      ...active.map(({ number, alert }) =>
-        isStanding(alert)
-          ? [
-              buildStopButton(alert, `${number} Stop`),
-              ...(alert.condition.kind === "clock" ? [buildSkipButton(alert, `${number} Skip next`)] : []),
-            ]
-          : [
-              buildTapButton("off", `${number} Off`, alert),
-              buildTapButton("edit", `${number} Edit`, alert),
-              ...(isTimed(alert.condition)
-                ? []
-                : alert.readyAt > now + MINUTE
-                  ? [buildTapButton("unmute", `${number} Unmute`, alert)]
-                  : [buildTapButton("mute", `${number} Mute 2 h`, alert)]),
-            ],
-      ),
-      ...proposed.map(({ number, alert }) =>
-        isStanding(alert)
-          ? [buildStandButton(alert, `${number} Set`), buildStopButton(alert, `${number} No`)]
-          : [buildTapButton("set", `${number} Set`, alert), buildTapButton("off", `${number} No`, alert)],
-      ),
-      ...off.map(({ number, alert }) => [
-        isStanding(alert)
-          ? buildRepeatButton(alert, `${number} On`)
-          : (buildOnButton(`${number} On`, [alert.condition], alert.once) ??
-            buildAgainButton(alert.condition, `${number} On`)),
+      ...active.map(({ number, alert }) => [
+        buildOff(alert, `${number} `),
+        ...listSkips(alert, `${number} `),
+        ...(isMeasured(alert.condition) && !isStanding(alert)
+          ? [buildTap("mute", `${number} Mute 2 h`, alert)]
+          : []),
       ]),
+      ...proposed.map(({ number, alert }) => [
+        buildTap("set", `${number} Set`, alert),
+        buildTap("off", `${number} No`, alert),
+      ]),
+      ...off.map(({ number, alert }) => [buildTap("again", `${number} On`, alert)]),
     ],
   };
 }
@@ -240,8 +223,6 @@ function formatDistance({ condition, level }: Alert, { value }: Observation): st
   if (condition.kind === "change") return `now ${formatSignedPercent(value, 1)}`;
   return condition.kind === "funding" ? `now ${formatPercent(value * FUNDING_HOURS)}` : "";
 }
-
-const shorten = ({ condition }: Alert): string => typeset(formatCondition(condition, "$"));
 
 /** A price, and its change within some hours; `null` if that is not known. */
 export type Move = { priceUsd: number; percent: number | null; windowHours: number };
@@ -256,14 +237,8 @@ export function buildFiringCard(
   const wish = `Your alert: ${describe(condition)}.`;
   if (condition.kind === "flow") {
     const link = { words: "Its transaction", href: source };
-    return [
-      [
-        { bold: `🔔 ${describeMovement(condition, observation)}` },
-        `\n${formatDateTime(observedAt)} · `,
-        link,
-      ],
-      [wish],
-    ];
+    const moved = { bold: `🔔 ${describeMovement(condition, observation)}` };
+    return [[moved, `\n${formatDateTime(observedAt)} · `, link], [wish]];
   }
   if (move === null || !("token" in condition))
     return [[{ bold: `🔔 ${describeObservation(condition, observation)}` }], [wish]];
@@ -279,15 +254,49 @@ export function buildFiringCard(
 /** The buttons below a firing. */
 export function buildFiredButtons(alert: Alert): Button[][] {
   const { condition, once } = alert;
-  if (once) return [[buildAgainButton(condition, "Set again")]];
-  if (!("token" in condition) || isTimed(condition)) return [[buildTapButton("off", "Off", alert)]];
-  return [
-    [
-      buildTapButton("off", "Off", alert),
-      buildTapButton("mute", "Mute 2 h", alert),
-      { text: "Why", command: `ask Why has ${condition.token} moved today?` },
+  if (once) return [[buildTap("again", "Set again", alert)]];
+  if (!("token" in condition) || isTimed(condition)) return [[buildOff(alert)]];
+  const why = { text: "Why", command: `ask Why has ${condition.token} moved today?` };
+  return [[buildOff(alert), buildTap("mute", "Mute 2 h", alert), why]];
+}
+
+const TITLES = {
+  done: "✅ Standing order done",
+  refused: "⚠️ Standing order refused",
+  missed: "⏭ Standing order missed",
+};
+
+/** The card of what became of a standing order's firing. @param row As it stands afterwards. @param told.at Epoch ms: when it was due. */
+export function buildOutcomeCard(
+  row: Standing,
+  told: { outcome: keyof typeof TITLES; reason: string | undefined; order: Order | null; at: number },
+): AlertCard {
+  const { outcome, reason, order, at } = told;
+  const { state, condition, readyAt, endReason } = row;
+  const txHash = order?.paper === true ? undefined : order?.txHash;
+  const next = condition.kind === "clock" ? `Next: ${formatDateTime(readyAt)}.` : "It stays set.";
+  const isFilled = condition.kind === "price" && outcome === "done";
+  const end = isFilled ? "" : `It has ended: ${endReason ?? "stopped"}.`;
+  const after = state === "active" ? next : end;
+  const late = outcome === "missed" ? ` It was due on ${formatDateTime(at)} and is not caught up.` : "";
+  const moved = order !== null && outcome === "done" ? `: ${describeOrder(order.request, order.bought)}` : "";
+  return {
+    answer: [
+      [
+        { bold: `${mark(row)}${TITLES[outcome]}${moved}` },
+        `\n${describeStanding(row)}`,
+        ...(reason === undefined ? [] : [`\n${reason}.${late}`]),
+        after === "" ? "" : `\n${after}`,
+      ],
+      ...(txHash === undefined ? [] : [[{ words: "Its transaction", href: EXPLORER + txHash }]]),
     ],
-  ];
+    buttons:
+      state === "active"
+        ? [[buildOff(row), ...listSkips(row)]]
+        : outcome === "done"
+          ? []
+          : [[buildTap("again", "Set again", row)]],
+  };
 }
 
 /** A change of price that counts as news, as a part of it. */
@@ -311,10 +320,8 @@ export function buildBriefCard(
   found: Found & { summary: string; fetchedAt: number; held?: string | undefined },
 ): Paragraph[] {
   const { outlook, priceUsd, summary, fetchedAt, held } = found;
-  const was =
-    told === undefined || told.outlook === outlook
-      ? ""
-      : ` was ${toMark(told.outlook)} since ${formatDate(told.at)}`;
+  const isSame = told === undefined || told.outlook === outlook;
+  const was = isSame ? "" : ` was ${toMark(told.outlook)} since ${formatDate(told.at)}`;
   const moved =
     told?.priceUsd == null || priceUsd === null
       ? ""
@@ -329,7 +336,6 @@ export function buildBriefCard(
 }
 
 export function buildNoBriefCard({ condition, readyAt }: Alert): Paragraph[] {
-  return [
-    [`${describe(condition)}: none could be made today. The next is due on ${formatDateTime(readyAt)}.`],
-  ];
+  const next = formatDateTime(readyAt);
+  return [[`${describe(condition)}: none could be made today. The next is due on ${next}.`]];
 }

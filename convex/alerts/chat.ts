@@ -1,53 +1,64 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { getSiteUrl } from "../lib/env";
 import { AppError, getErrorData } from "../lib/errors";
-import { resolveSymbol } from "../lib/money/coins";
+import { formatDollars } from "../lib/text/numbers";
 import { formatDateTime } from "../lib/time";
-import type { Caller } from "../platform/limits/callers";
-import { buildConfirmedCard, buildEditCard, buildEndedCard, buildListCard, type AlertCard } from "./cards";
-import { HOW_TO_SAY, isTimed } from "./grammar";
-import { toTemplate } from "./phrases";
-import { readLine } from "./reading";
-import type { Secret } from "../messenger/tables";
-import { answerStandingTap, isStandingTap } from "./standingChat";
-import { answerWords, type Answered, type Kept } from "./service";
-import type { Alert } from "./tables";
+import { SECRET_MARK, type Secret } from "../messenger/tables";
+import type { Paragraph } from "../messenger/format";
+import {
+  buildListCard,
+  buildOffCard,
+  buildProposalCard,
+  buildSetCard,
+  buildSkippedCard,
+  type AlertCard,
+} from "./cards";
+import { isReached, toWatch } from "./conditions";
+import type { Alert, Condition } from "./tables";
+import { HOW_TO_STAND, isStanding } from "./terms";
+import type { Wish } from "./words";
 
-/** Alerts in a chat: its words, which may answer the bot's last question, and its taps. */
+/** Alerts and standing orders in a chat: the words of an order become a card, and taps change what is set. For actions. */
 
-/** “Set it to 112k instead”, “change my btc alert to 90k”. */
-const EDIT =
-  /^(?:please )?(?:set|change|move|make|edit|raise|lower)(?: (?:it|that|this|the|my|(?!(?:it|that|this|the|my|alert)\b)(\w+)(?= alert)|alert))+ (?:to |at )?([$\d][\d.,]*\s?[km%]?)(?: instead)?(?: please)?[.!]?$/i;
+/** The path of an address that triggers an order. */
+export const CALL_PATH = "/mcp/defi/standing/call";
 
-/** The words of a chat, which may answer its last question; a question of the answer is kept in turn. */
-export async function answerChatWords(
+/** The whole address of a token. */
+export const buildCallUrl = (token: string): string => `${getSiteUrl()}${CALL_PATH}?token=${token}`;
+
+/** The card of a standing order in a person's words. @throws AppError */
+export async function answerStandingWords(
   ctx: ActionCtx,
-  caller: Caller,
-  userId: string,
-  text: string,
-): Promise<Answered> {
-  const [, token = "", level] = EDIT.exec(text.trim()) ?? [];
-  let kept: Kept | null = await ctx.runQuery(internal.alerts.model.getQuestion, { userId, at: Date.now() });
-  if (level !== undefined) {
-    const alerts: Alert[] = await ctx.runQuery(internal.alerts.model.listAlerts, { userId });
-    const isMeant = ({ state, condition }: Alert) =>
-      state !== "off" &&
-      !isTimed(condition) &&
-      condition.kind !== "call" &&
-      (token === "" || condition.token === resolveSymbol(token));
-    const [last] = alerts.filter(isMeant).sort((a, b) => b._creationTime - a._creationTime);
-    if (last === undefined) return { kind: "open", say: "You have no such alert." };
-    kept = { template: toTemplate(last.condition), alertId: last._id };
-  }
-  const answered = await answerWords(ctx, caller, { userId }, level ?? text, kept);
-  if (answered.kind === "open" && answered.template !== undefined)
-    await ctx.runMutation(internal.alerts.model.keepQuestion, { userId, template: answered.template });
-  return answered;
+  from: { userId: string; messengerId: string },
+  wish: Wish | { say: string },
+): Promise<AlertCard> {
+  if ("say" in wish) return { answer: [[wish.say], [HOW_TO_STAND]], buttons: [] };
+  await requireAhead(ctx, wish.condition);
+  const wanted = { ...from, ...wish };
+  return buildProposalCard((await ctx.runMutation(internal.alerts.standing.proposeStanding, wanted)).alert);
 }
 
-/** What a button does to an alert, by the word before its id (before its lines for `on` and `only`). */
-export const TAPPED =
-  /^(?:(set|once|off|mute|unmute|edit|stand|stop|skip|rotate|again) +(\S{1,40})(?: (\w{1,10}))?|(on|only) +(.{1,100}))$/;
+/**
+ * Reads the live price of a level, which must not be reached yet.
+ * @returns It in USD; `null` for another trigger.
+ * @throws AppError `invalid_request`, `upstream`
+ */
+export async function requireAhead(ctx: ActionCtx, condition: Condition): Promise<number | null> {
+  if (condition.kind !== "price") return null;
+  // Loaded on demand: it asks the chain.
+  const { getLivePrice } = await import("../market/live");
+  const { priceUsd } = await getLivePrice(ctx, condition.token === "BTC" ? "BTC" : "ETH");
+  if (!isReached(toWatch(condition), priceUsd)) return priceUsd;
+  const now = `${condition.token} is at ${formatDollars(priceUsd)}: that is true now`;
+  throw new AppError(
+    "invalid_request",
+    `${now}, and a standing order waits for it to become true. Swap instead, or name another level`,
+  );
+}
+
+/** What a button does to an alert, its id, and of a skip the time to pass over, in base 36. */
+export const TAPPED = /^(set|once|off|mute|skip|rotate|again) +(\S{1,40})(?: (\w{1,10}))?$/;
 
 /**
  * The card that follows a tap. The list says why nothing more can be set.
@@ -59,49 +70,53 @@ export async function answerTap(
   userId: string,
   argument: string,
   messengerId: string,
-): Promise<AlertCard & { secret?: Secret }> {
-  const [, change, alertId = "", detail = "", what = change ?? "on", lines = ""] =
-    TAPPED.exec(argument) ?? [];
+): Promise<AlertCard & { secret?: Secret | undefined }> {
+  const [, what, alertId = "", detail = ""] = TAPPED.exec(argument) ?? [];
   const own = { userId, alertId };
-  const list = async (say?: string): Promise<AlertCard> =>
-    buildListCard(await ctx.runQuery(internal.alerts.model.listForCard, { userId }), Date.now(), say);
+  const order = { userId, standingId: alertId };
+  const list = async (say: string): Promise<AlertCard> =>
+    buildListCard(await ctx.runQuery(internal.alerts.proposals.listAlerts, { userId }), Date.now(), say);
   try {
-    if (isStandingTap(what))
-      return await answerStandingTap(ctx, what, { userId, standingId: alertId, messengerId }, detail);
-    if (what === "off") return buildEndedCard(await ctx.runMutation(internal.alerts.model.endAlert, own));
-    if (what === "mute" || what === "unmute") {
-      const isOver = what === "unmute";
-      const { readyAt }: Alert = await ctx.runMutation(internal.alerts.model.mute, { ...own, isOver });
-      return await list(isOver ? "No longer quiet." : `Quiet until ${formatDateTime(readyAt)}.`);
+    switch (what) {
+      case "off":
+        return buildOffCard(
+          await ctx.runMutation(internal.alerts.proposals.endAlert, { ...own, isChat: true }),
+        );
+      case "mute": {
+        const { readyAt }: Alert = await ctx.runMutation(internal.alerts.proposals.mute, own);
+        return await list(`Quiet until ${formatDateTime(readyAt)}.`);
+      }
+      case "skip": {
+        const skipped = { ...order, isChat: true, skips: Number.parseInt(detail, 36) };
+        return buildSkippedCard(await ctx.runMutation(internal.alerts.standing.stopStanding, skipped));
+      }
+      case "again": {
+        const alert: Alert = await ctx.runMutation(internal.alerts.proposals.repeatAlert, {
+          ...own,
+          messengerId,
+        });
+        return isStanding(alert) ? buildProposalCard(alert) : buildSetCard(alert);
+      }
+      case "rotate":
+        return buildAddressCard(
+          await ctx.runMutation(internal.alerts.standing.rotateAddress, { ...order, messengerId }),
+        );
+      default: {
+        const accepted = { ...own, messengerId, once: what === "once" };
+        return buildAddressCard(await ctx.runMutation(internal.alerts.proposals.accept, accepted));
+      }
     }
-    if (what === "edit") {
-      const alerts: Alert[] = await ctx.runQuery(internal.alerts.model.listAlerts, { userId });
-      const alert = alerts.find(({ _id }) => _id === alertId);
-      if (alert === undefined) return await list("There is no such alert.");
-      const template = toTemplate(alert.condition);
-      await ctx.runMutation(internal.alerts.model.keepQuestion, { userId, template, alertId: alert._id });
-      return buildEditCard(alert);
-    }
-    if (what !== "on" && what !== "only")
-      return buildConfirmedCard(
-        await ctx.runMutation(internal.alerts.model.accept, { ...own, once: what === "once" }),
-      );
-    const set: Alert[] = [];
-    for (const line of lines.split(";")) {
-      const condition = readLine(line);
-      if (condition === null) throw new AppError("invalid_request", HOW_TO_SAY);
-      const { _id }: Alert = await ctx.runMutation(internal.alerts.model.storeProposal, {
-        userId,
-        condition,
-      });
-      const accepted = { userId, alertId: _id, once: what === "only" };
-      set.push(await ctx.runMutation(internal.alerts.model.accept, accepted));
-    }
-    const [only] = set;
-    return only !== undefined && set.length === 1 ? buildConfirmedCard(only) : await list("Set.");
   } catch (error) {
     const failure = getErrorData(error);
     if (failure?.code !== "conflict") throw error;
     return await list(`${failure.message}.`);
   }
+}
+
+function buildAddressCard({ alert, secret }: { alert: Alert; secret?: Secret | undefined }) {
+  const address: Paragraph = [
+    "Its address, shown this once. Whoever has it can trigger the order, and nothing else; paste it where TradingView takes a webhook URL:\n",
+    { code: buildCallUrl(SECRET_MARK) },
+  ];
+  return secret === undefined ? buildSetCard(alert) : { ...buildSetCard(alert, address), secret };
 }

@@ -1,60 +1,16 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
-import { defineEndpoint, type Call, type MountedEndpoint } from "../platform/http/endpoint";
 import { AppError } from "../lib/errors";
-import { holdSlot } from "../platform/limits/slots";
-import { toIso } from "../lib/time";
 import { DELIVERY_RULES } from "../messenger/webhooks/http";
-import { describe } from "./grammar";
-import { conditionShape } from "./reading";
-import { listStandingRows, standingChange, standingShape, stopStanding } from "./standingHttp";
+import { defineEndpoint, type Call, type MountedEndpoint } from "../platform/http/endpoint";
+import { EXAMPLE_TIME, EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
+import { holdSlot } from "../platform/limits/slots";
+import { alertShape, conditionShape, EXAMPLE_ALERT, nowShape, standingShape, toPublicAlert } from "./shapes";
+import { listPublic, standingChange, stopStanding } from "./standingHttp";
 import type { Alert } from "./tables";
 
 /** Alerts over HTTP. */
-
-/** Epoch ms, shown in ISO 8601. */
-const moment = z.number().transform(toIso).pipe(z.iso.datetime());
-
-const alertShape = z.object({
-  alertId: z.string(),
-  state: z.enum(["proposed", "active", "off"]),
-  words: z.string().describe("Its condition in words"),
-  condition: conditionShape,
-  once: z.boolean().describe("Whether it ends when it has fired"),
-  createdAt: moment,
-  confirmedAt: moment.nullable(),
-  endedAt: moment.nullable(),
-  expiresAt: moment.nullable().describe("When it ends by itself, unless it is confirmed again"),
-  fired: z.int().describe("How often it has fired"),
-});
-
-const toPublicAlert = ({ _id: alertId, _creationTime: createdAt, ...row }: Alert) => {
-  const none = { once: false, confirmedAt: null, endedAt: null, expiresAt: row.until ?? null };
-  const { condition } = row;
-  if (condition.kind === "clock" || condition.kind === "call")
-    throw new AppError("internal", "A standing order is no alert");
-  return { ...none, ...row, alertId, createdAt, condition, words: describe(condition) };
-};
-
-const nowShape = z
-  .object({ at: moment, value: z.number().describe("In the unit of the condition"), source: z.string() })
-  .nullable()
-  .describe("The last observation; null if there is none within the hour, and for movements and digests");
-
-const example = {
-  alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
-  state: "proposed" as const,
-  words: "BTC at $100,000 or above",
-  condition: { kind: "price" as const, token: "BTC", direction: "above" as const, levelUsd: 100_000 },
-  once: false,
-  createdAt: EXAMPLE_TIME,
-  confirmedAt: null,
-  endedAt: null,
-  expiresAt: null,
-  fired: 0,
-};
 
 const wishShape = z.object({
   userId,
@@ -111,7 +67,7 @@ const propose: MountedEndpoint = defineEndpoint({
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
     output: {
-      alert: example,
+      alert: EXAMPLE_ALERT,
       now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
       holdsNow: false,
     },
@@ -136,7 +92,7 @@ const set: MountedEndpoint = defineEndpoint({
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
     output: {
-      alert: { ...example, state: "active", confirmedAt: EXAMPLE_TIME, expiresAt: EXAMPLE_TIME },
+      alert: { ...EXAMPLE_ALERT, state: "active", confirmedAt: EXAMPLE_TIME, expiresAt: EXAMPLE_TIME },
       now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
       holdsNow: false,
     },
@@ -155,7 +111,7 @@ const set: MountedEndpoint = defineEndpoint({
         notice: "Nothing is set yet: the owner was asked in their chat, and sets it by a tap.",
       };
     const { userId } = input;
-    const alert: Alert = await ctx.runMutation(internal.alerts.model.accept, { userId, alertId });
+    const { alert } = await ctx.runMutation(internal.alerts.proposals.accept, { userId, alertId });
     const isReached = await ctx.runQuery(internal.messenger.notices.isReached, { userId });
     const notice = "It is set and reaches nobody yet: POST /user/messenger says where a person's cards go.";
     return { ...proposed, ...(isReached ? {} : { notice }), alert: toPublicAlert(alert) };
@@ -169,16 +125,13 @@ const list: MountedEndpoint = defineEndpoint({
   path: "/alerts",
   summary: "A user's alerts.",
   description: "They go to the user's own chat, and as `alert.fired` to the webhooks that ask for it.",
-  example: { input: { userId: EXAMPLE_USER }, output: { alerts: [example], standing: [] } },
+  example: { input: { userId: EXAMPLE_USER }, output: { alerts: [EXAMPLE_ALERT], standing: [] } },
   input: z.object({ userId }),
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
     standing: z.array(standingShape).describe("Standing orders, as GET /mcp/defi/standing answers them"),
   }),
-  handler: async (ctx, input) => {
-    const alerts = await ctx.runQuery(internal.alerts.model.listAlerts, input);
-    return { alerts: alerts.map(toPublicAlert), standing: await listStandingRows(ctx, input.userId) };
-  },
+  handler: (ctx, { userId }) => listPublic(ctx, userId),
 });
 
 const alertId = requiredText(64).describe("The `alertId` from an earlier answer.");
@@ -195,11 +148,14 @@ const accept: MountedEndpoint = defineEndpoint({
   description:
     "It fires each time its condition begins to hold, at most once an hour; a condition that already holds has to stop holding first. It ends by itself after 90 days, or after 30 days for a `userId` without a login: a card says so then. A `userId` with a login may have 20 active alerts, others 5.",
   errors: changeErrors,
-  example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+  example: {
+    input: { userId: EXAMPLE_USER, alertId: EXAMPLE_ALERT.alertId },
+    output: { alert: EXAMPLE_ALERT },
+  },
   input: z.object({ userId, alertId }),
   returns: z.object({ alert: alertShape }),
   handler: async (ctx, input) => {
-    const alert: Alert = await ctx.runMutation(internal.alerts.model.accept, input);
+    const { alert } = await ctx.runMutation(internal.alerts.proposals.accept, input);
     return { alert: toPublicAlert(alert) };
   },
 });
@@ -212,7 +168,10 @@ const end: MountedEndpoint = defineEndpoint({
   summary: "Switches an alert off, or drops a proposal; with a `standingId` stops a standing order.",
   description: "It stays in the list for 90 days, and cannot be switched on again.",
   errors: { ...changeErrors, forbidden: "The owner has not allowed this." },
-  example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+  example: {
+    input: { userId: EXAMPLE_USER, alertId: EXAMPLE_ALERT.alertId },
+    output: { alert: EXAMPLE_ALERT },
+  },
   input: z.object({ userId, alertId: alertId.optional(), standingId: standingChange.optional() }),
   returns: z.object({ alert: alertShape.optional(), standing: standingShape.optional() }),
   handler: async (ctx, { userId, alertId, standingId }, call) => {
@@ -223,7 +182,7 @@ const end: MountedEndpoint = defineEndpoint({
       ...{ name: call.requestedId ?? userId, access: "delivery" as const, now: Date.now() },
       ...(call.caller.keyHash === undefined ? {} : { keyHash: call.caller.keyHash }),
     });
-    const alert: Alert = await ctx.runMutation(internal.alerts.model.endAlert, {
+    const alert: Alert = await ctx.runMutation(internal.alerts.proposals.endAlert, {
       userId,
       alertId: alertId ?? "",
     });

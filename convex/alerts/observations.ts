@@ -4,7 +4,7 @@ import { internalQuery, type QueryCtx } from "../_generated/server";
 import { decodeFacts, toCollectionKey, toHalfHour, toRefreshKey } from "../market/facts";
 import { findRefresh } from "../platform/answers";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { CLOCK, isReached, isEvent, isTimed, parseSubject, toWatch, type Subject } from "./grammar";
+import { COMPARED, isReached, isEvent, isMeasured, parseSubject, toWatch, type Subject } from "./conditions";
 import { vCondition, vObservation, type Observation } from "./tables";
 
 /** The observations of a subject: stored prices, facts and measured movements, in the order in which they were stored. */
@@ -87,7 +87,7 @@ export async function findLastObservation(
 
 /** When the newest value of a basis was stored, epoch ms; 0 without one. */
 export async function getNewestTime(ctx: QueryCtx, basis: string): Promise<number> {
-  if (basis === CLOCK) return 0;
+  if (basis === COMPARED) return 0;
   const { kind, token, direction } = parseSubject(basis);
   if (kind === "flow") {
     const movements = ctx.db.query("whaleAlerts").withIndex("by_token_and_alertType", (q) => {
@@ -187,7 +187,7 @@ export const getDrawnHistory = internalQuery({
   args: { condition: vCondition, now: v.number() },
   returns: v.union(vDrawn, v.null()),
   handler: async (ctx, { condition, now }) => {
-    if (isTimed(condition) || condition.kind === "call") return null;
+    if (!isMeasured(condition)) return null;
     const watch = toWatch(condition);
     const { subject, level } = watch;
     const { observations } = await listObservationsAfter(ctx, subject, now - 7 * DAY, MOST_DRAWN);

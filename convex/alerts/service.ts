@@ -1,158 +1,125 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
+import type { Fact } from "../figures/facts";
+import { indexNames, type Names } from "../figures/mentions";
+import { AppError, getErrorData } from "../lib/errors";
+import { formatDollars } from "../lib/text/numbers";
+import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
 import { collectFacts } from "../market/collectors";
 import { resolveFocus } from "../market/listing";
 import { getLivePrice } from "../market/live";
 import { PRICED_TOKENS } from "../market/tables";
-import type { Fact } from "../figures/facts";
-import { indexNames } from "../figures/mentions";
-import { AppError, getErrorData } from "../lib/errors";
 import type { Caller } from "../platform/limits/callers";
 import { deadlines } from "../platform/outside/deadlines";
-import { withUsage, defineProviderAction, takeUsage } from "../platform/outside/calls";
-import { limitSourceRate } from "../providers/data/publicData";
-import { formatDollars } from "../lib/text/numbers";
-import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
+import { defineProviderAction, takeUsage, withUsage } from "../platform/outside/calls";
 import { askCandles, askTrade } from "../providers/data/coinbase";
-import type { Doubt, Present } from "./cards";
+import { limitSourceRate } from "../providers/data/publicData";
+import type { Present } from "./cards";
 import {
+  formatCondition,
   getDemand,
-  isReached,
-  isTimed,
   HOW_TO_SAY,
   isAlwaysSampled,
-  formatCondition,
+  isMeasured,
+  isReached,
   parseSubject,
   toWatch,
-} from "./grammar";
-import { readPhrases, toCondition, type Phrase, type Question } from "./phrases";
-import { readLine, readWords } from "./reading";
+} from "./conditions";
+import { restateWords } from "./restating";
 import type { Alert, Condition, Observation } from "./tables";
+import { readAlerts, type Question, type Said } from "./words";
 
-/** Reads alerts from people's words, and collects observations that only alerts need. */
+/** From people's words and programs' conditions to proposals of alerts, and the prices that only alerts need. */
 
-type Proposed = { alert: Alert; present: Present };
+export type Proposed = { alert: Alert; present: Present };
 
 /** The choices of a person or a program besides the condition. */
 type Choice = Pick<Alert, "userId" | "once" | "until">;
 
-/** What a chat was last asked; its answer may complete it. */
-export type Kept = { template: string; alertId?: Id<"alerts"> | undefined };
-
-/** The result of reading a person's words: a proposal, a question back (`open`), or no alert (`none`, `unread` without a model). */
+/** The result of reading a person's words: a proposal, a question back (`open`), or no alert (`none`). */
 export type Answered =
   | { kind: "proposed"; proposed: Proposed }
-  /** Two or three alerts of one message. */
-  | { kind: "several"; all: Proposed[] }
-  | { kind: "none" | "unread"; say: string }
+  | { kind: "none"; say: string }
   | ({ kind: "open" } & Question);
 
 /**
  * Reads an alert from words in any language and stores it as a proposal. If the words leave something open, or contradict
- * the reading, the person gets a question. For actions.
- * @param kept What the person was asked a moment ago, whose answer the words may be.
+ * the reading, the person gets a question.
  */
-export const answerWords = withUsage(
-  async (ctx, caller: Caller, choice: Choice, text: string, kept: Kept | null = null): Promise<Answered> => {
-    const content = text.toWellFormed().trim();
+export const answerAlertWords = withUsage(
+  async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
+    const words = text.toWellFormed().trim();
     // The endpoint takes 300 characters: a longer message asks for no alert.
-    if (content.length > 300) return { kind: "none", say: HOW_TO_SAY };
+    if (words.length > 300) return { kind: "none", say: HOW_TO_SAY };
     const facts = await readListFacts(ctx, DAY);
     const names = indexNames(facts);
-    const whole = kept === null ? content : kept.template.replace("…", () => content).replace(/%\s?%/, "%");
-    const isAlone = whole === content || readLine(content) !== null || readPhrases(content, names) !== null;
-    const words = isAlone || whole.length > 300 ? content : whole;
-    const replaces = words === content ? undefined : kept?.alertId;
-    const store = async (condition: Condition, present: Present): Promise<Proposed> => {
-      const proposal = { ...choice, condition, ...(replaces === undefined ? {} : { replaces }) };
-      return { alert: await ctx.runMutation(getStore(caller), proposal), present };
-    };
-    const phrases = readLine(words) === null ? readPhrases(words, names) : null;
-    if (phrases !== null) {
-      const read = await readConditions(ctx, phrases, words);
-      if (!Array.isArray(read)) return { kind: "open", ...read };
-      const all: Proposed[] = [];
-      for (const { condition, present } of read) all.push(await store(condition, present));
-      const [proposed] = all;
-      return proposed === undefined || all.length > 1
-        ? { kind: "several", all }
-        : { kind: "proposed", proposed };
+    const read = readAlerts(words, names);
+    const restated = read === null ? await restateWords(ctx, words, caller, facts) : null;
+    if (restated !== null && restated.kind !== "read") return restated;
+    const line = restated?.line ?? words;
+    const found: Condition[] = [];
+    for (const said of read ?? readAlerts(line, names) ?? []) {
+      const decided = await decide(ctx, said);
+      if (decided === null) return { kind: "none", say: HOW_TO_SAY };
+      if (!("kind" in decided)) return { kind: "open", ...decided };
+      found.push(decided);
     }
-    const reading = await readWords(ctx, words, caller, facts);
-    // An answer is asked about once: what does not complete the alert is a message of its own.
-    if (reading.kind === "open" && words !== content) return { kind: "none", say: HOW_TO_SAY };
-    if (reading.kind !== "read") return reading;
-    const { condition, isRestated } = reading;
+    if (found.length > 1) return { kind: "open", say: "Set each on its own:", meant: found };
+    const [condition] = found;
+    if (condition === undefined) return { kind: "none", say: HOW_TO_SAY };
     const present = await getPresent(ctx, condition);
-    const doubt = isRestated
-      ? findPriceDoubt(condition, present)
-      : findThousandsDoubt(condition, words, present);
+    const other = await findThousands(ctx, line, names);
+    const doubt = findDoubt(condition, present, { isExact: read?.[0]?.isExact === true, other });
     if (doubt !== null) return { kind: "open", ...doubt };
-    return { kind: "proposed", proposed: await store(condition, present) };
+    return {
+      kind: "proposed",
+      proposed: { alert: await store(ctx, caller, { ...choice, condition }), present },
+    };
   },
 );
 
-type Read = { condition: Condition; present: Present };
-
-/** The conditions of phrases, or the first question that one leaves open. */
-async function readConditions(
-  ctx: ActionCtx,
-  phrases: readonly Phrase[],
-  words: string,
-): Promise<Read[] | Question> {
-  const read: Read[] = [];
-  for (const phrase of phrases) {
-    const { token, way, levelUsd, isFromHere } = phrase;
-    const isRelative = isFromHere || (way === null && levelUsd !== null);
-    const price = isRelative ? await getPrice(ctx, token) : null;
-    // “110.000” without a direction is a level near the price, if there is one.
-    const isDotted = DOTTED.test(words) && price !== null && levelUsd !== null && way === null;
-    const isThousands = isDotted && Math.abs(Math.log((levelUsd * 1_000) / price)) <= Math.log(FAR);
-    const meant = isThousands ? { ...phrase, levelUsd: levelUsd * 1_000 } : phrase;
-    // A question about one of several would lose the others.
-    const found = toCondition(phrases.length > 1 ? { ...meant, hours: meant.hours ?? 24 } : meant, price);
-    if (!("kind" in found)) return found;
-    const present = await getPresent(ctx, found);
-    const doubt = findThousandsDoubt(found, words, present) ?? findPriceDoubt(found, present);
-    if (doubt !== null) return doubt;
-    read.push({ condition: found, present });
-  }
-  return read;
+/** What words mean at the coin's present price, where that matters. */
+async function decide(ctx: ActionCtx, said: Said): Promise<ReturnType<Said["decide"]>> {
+  return said.decide(said.isRelative ? await getPrice(ctx, said.token) : null);
 }
 
 /** A coin's price in USD; `null` if no source has it now. */
 export async function getPrice(ctx: ActionCtx, token: string): Promise<number | null> {
   await learn(ctx, token);
-  const query = { subject: `price:${token}`, at: Date.now() };
-  const { getLatestObservation } = internal.alerts.observations;
-  const latest: Observation | null = await ctx.runQuery(getLatestObservation, query);
-  return latest?.value ?? null;
+  return (await getLatest(ctx, `price:${token}`))?.value ?? null;
+}
+
+function getLatest(ctx: ActionCtx, subject: string): Promise<Observation | null> {
+  return ctx.runQuery(internal.alerts.observations.getLatestObservation, { subject, at: Date.now() });
 }
 
 /** A caller with only the id of an owned account asks its owner. */
-const getStore = ({ credential }: Caller) =>
-  credential === "id" ? internal.alerts.model.proposeToOwner : internal.alerts.model.storeProposal;
-
-type AlertAnswer = { text: string } | { condition: Condition };
+function store(ctx: ActionCtx, { credential }: Caller, proposal: Choice & Pick<Alert, "condition">) {
+  return ctx.runMutation(internal.alerts.proposals.storeProposal, {
+    ...proposal,
+    asksOwner: credential === "id",
+  });
+}
 
 /** The same for programs, which send words or a condition. @throws AppError `invalid_request` that says what to send instead. */
 export const proposeAlert = withUsage(
-  async (ctx, caller: Caller, choice: Choice, request: AlertAnswer): Promise<Proposed> => {
+  async (
+    ctx,
+    caller: Caller,
+    choice: Choice,
+    request: { text: string } | { condition: Condition },
+  ): Promise<Proposed> => {
     if ("condition" in request) {
       const present = await getPresent(ctx, request.condition);
-      return { alert: await ctx.runMutation(getStore(caller), { ...choice, ...request }), present };
+      return { alert: await store(ctx, caller, { ...choice, ...request }), present };
     }
-    const answered = await answerWords(ctx, caller, choice, request.text);
+    const answered = await answerAlertWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
-    const isSeveral = answered.kind === "several";
-    const doubt: Doubt = isSeveral
-      ? { say: "Send each alert on its own.", meant: answered.all.map(({ alert }) => alert.condition) }
-      : answered;
-    const lines = (doubt.meant ?? []).map((one) => formatCondition(one)).join(", or ");
-    const advice = lines !== "" ? ` Say ${lines}.` : answered.kind === "open" ? ` ${HOW_TO_SAY}` : "";
-    throw new AppError("invalid_request", `${doubt.say}${advice}`.replace(/\.$/, ""));
+    const { say, meant = [] } = answered.kind === "open" ? answered : { say: answered.say };
+    const lines = meant.map((one) => formatCondition(one)).join(", or ");
+    const advice = lines === "" ? say : `${say} Say ${lines}`;
+    throw new AppError("invalid_request", advice.replace(/\.$/, ""));
   },
 );
 
@@ -160,41 +127,44 @@ export const proposeAlert = withUsage(
 async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present> {
   if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
   if (condition.kind === "research") await resolveFocus(ctx, condition.token);
-  if (isTimed(condition)) return { latest: null, holds: false };
+  if (!isMeasured(condition)) return { latest: null, holds: false };
   const watch = toWatch(condition);
-  const query = { subject: watch.subject, at: Date.now() };
-  const latest: Observation | null = await ctx.runQuery(
-    internal.alerts.observations.getLatestObservation,
-    query,
-  );
+  const latest = await getLatest(ctx, watch.subject);
   return { latest, holds: latest !== null && isReached(watch, latest.value) };
 }
 
 /** A level this many times above or below the current price is probably a typo. */
 const FAR = 5;
+/** A point before three digits: a decimal point in English, a separator of thousands in German. */
+const DOTTED = /(?<![\d.,])([1-9]\d{0,2})\.(\d{3})(?![\d.,]*\d)/;
 
-/** A question about a level of a model's reading that is reached already, or very far away. */
-function findPriceDoubt(condition: Condition, { latest, holds }: Present): Doubt | null {
-  if (condition.kind !== "price" || latest === null) return null;
-  const { token, direction, levelUsd } = condition;
-  const now = `${token} is at ${formatDollars(latest.value)}`;
-  if (Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR))
-    return { say: `${now}, and I read ${formatDollars(levelUsd)}. Is that the level?`, meant: [condition] };
-  if (!holds) return null;
-  const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
-  return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
+/** What the words mean if their point separates thousands; `null` without such a point. */
+async function findThousands(ctx: ActionCtx, words: string, names: Names): Promise<Condition | null> {
+  const [said] = DOTTED.test(words) ? (readAlerts(words.replace(DOTTED, "$1,$2"), names) ?? []) : [];
+  const decided = said === undefined ? null : await decide(ctx, said);
+  return decided !== null && "kind" in decided ? decided : null;
 }
 
-/** A point before three digits: a decimal point in English, a separator of thousands in German. */
-const DOTTED = /(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)/;
-
-/** A question about a level that may mean a thousand times as much, unless the level as read is near the price. */
-function findThousandsDoubt(condition: Condition, words: string, { latest }: Present): Doubt | null {
-  if (condition.kind !== "price" || !DOTTED.test(words)) return null;
-  const { levelUsd } = condition;
-  if (latest !== null && Math.abs(Math.log(levelUsd / latest.value)) <= Math.log(FAR)) return null;
-  const say = `I read ${formatDollars(levelUsd)}. Is that the level?`;
-  return { say, meant: [{ ...condition, levelUsd: levelUsd * 1_000 }, condition] };
+/**
+ * A question about a level that is far away, or, unless the words say it exactly, that is reached already.
+ * @param read.other What else the words may mean.
+ */
+function findDoubt(
+  condition: Condition,
+  { latest, holds }: Present,
+  { isExact, other }: { isExact: boolean; other: Condition | null },
+): Question | null {
+  if (condition.kind !== "price") return null;
+  const { token, direction, levelUsd } = condition;
+  const now = latest === null ? "" : `${token} is at ${formatDollars(latest.value)}`;
+  const isFar = latest === null || Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR);
+  if (isFar && (other !== null || (latest !== null && !isExact))) {
+    const meant = other === null ? [condition] : [other, condition];
+    return { say: `I read ${formatDollars(levelUsd)}. Is that the level?${now && ` ${now}.`}`, meant };
+  }
+  if (isExact || !holds) return null;
+  const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
+  return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
 }
 
 const LIST = { collector: "markets", subject: "" } as const;

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { bytesToHex } from "@noble/hashes/utils.js";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { defined } from "../lib/objects";
-import { toIso } from "../lib/time";
+import { DAY } from "../lib/time";
+import { deriveSecretText } from "../messenger/model";
+import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../platform/http/endpoint";
 import {
-  EXAMPLE_TIME,
   EXAMPLE_USER,
   IDEMPOTENCY_KEY,
   idempotencyKey,
@@ -16,37 +16,35 @@ import {
   requiredText,
   userId,
 } from "../platform/http/input";
-import { defineEndpoint, Reply, type Call, type MountedEndpoint } from "../platform/http/endpoint";
 import { holdSlot } from "../platform/limits/slots";
 import { dryRun, optionalAmount, readSize, size, slippageBps, swapToken } from "../wallets/inputs";
-import { getNextTime, isTimeZone } from "./grammar";
-import { toZone } from "./reading";
-import type { Alert, Condition, Standing } from "./tables";
-import { buildCallUrl, CALL_PATH, requireAhead, requireBounds } from "./standingChat";
-import { getEnd } from "./standingOrders";
-import { describeStanding, isStanding, listCoins, type Swap } from "./standingTerms";
-import { toDays, type Wish } from "./standingWords";
+import { buildCallUrl, CALL_PATH, requireAhead } from "./chat";
+import { getNextTime, readSchedule } from "./schedule";
+import { EXAMPLE_STANDING, standingShape, toPublicAlert, toPublicStanding, toTerms } from "./shapes";
+import type { Alert, Condition } from "./tables";
+import { getEnd, isStanding, requireBounds, type Swap } from "./terms";
+import { readTrigger } from "./words";
 
 /** Standing orders over HTTP, and the address that triggers one. */
 
-const moment = z.number().transform(toIso).pipe(z.iso.datetime());
 const text = (most: number) => z.string("must be text").trim().max(most);
 
-const priceInput = z.strictObject({
-  token: z.string().trim().toUpperCase().describe("ETH or BTC, whichever the order trades"),
-  direction: z.enum(["above", "below"], "must be above or below"),
-  levelUsd: numberInRange(0.01, 1e9),
-});
 const whenInput = z
   .strictObject({
-    price: priceInput.optional(),
+    price: z
+      .strictObject({
+        token: z.string().trim().toUpperCase().describe("ETH or BTC, whichever the order trades"),
+        direction: z.enum(["above", "below"], "must be above or below"),
+        levelUsd: numberInRange(0.01, 1e9),
+      })
+      .optional(),
     every: z.enum(["day", "weekday", "week", "month"], "must be day, weekday, week or month").optional(),
     on: z
       .union([z.int(), text(12)], "must be mon to sun, or 1 to 28")
       .transform(String)
       .optional()
       .describe("Of a week mon to sun, of a month 1 to 28"),
-    at: text(5).optional().describe("The time of day, such as 09:00"),
+    at: text(8).optional().describe("The time of day, such as 09:00"),
     timeZone: text(64).optional().describe("Such as Europe/Berlin; UTC when left out"),
     call: z.literal(true, "must be true").optional(),
   })
@@ -80,140 +78,25 @@ type Given = z.output<typeof wishShape>;
 
 const refuse = (message: string) => new AppError("invalid_request", message);
 
-function readWish({ when, times, until, ...given }: Given): Wish {
+function readSwap(given: Given): Swap {
   const { fromToken, toToken, slippageBps } = given;
   if (fromToken === toToken) throw refuse("toToken must differ from fromToken");
-  const swap: Swap = { kind: "swap", fromToken, toToken, slippageBps, ...readSize(given, fromToken) };
-  const wish = { swap, condition: readWhen(when, swap), ...defined({ times, until }) };
-  return requireBounds(wish);
+  return { kind: "swap", fromToken, toToken, slippageBps, ...readSize(given, fromToken) };
 }
 
 /** @throws AppError `invalid_request` */
-function readWhen({ price, every, on, at, timeZone = "UTC", call }: Given["when"], swap: Swap): Condition {
+function readWhen({ price, every, on, at, timeZone, call }: Given["when"], swap: Swap): Condition {
   if ([price, every, call].filter((one) => one !== undefined).length !== 1)
     throw refuse("when must have exactly one of price, every and call");
   if (every === undefined && (on ?? at) !== undefined) throw refuse("when.on and when.at go with when.every");
-  if (price !== undefined) {
-    const token = listCoins(swap).find(
-      (coin) =>
-        coin === price.token.replace(/^(?:WETH|CB(?=BTC$))/, (name) => (name === "WETH" ? "ETH" : "")),
-    );
-    if (token === undefined)
-      throw refuse("when.price.token must be a coin that the order trades: ETH or BTC");
-    return { kind: "price", token, direction: price.direction, levelUsd: price.levelUsd };
-  }
-  if (every === undefined) return { kind: "call" };
-  if (at === undefined || !/^(?:[01]\d|2[0-3]):[0-5]\d$/.test(at))
-    throw refuse("when.at must be a time of day in 24 hours, such as 09:00");
-  const zone = toZone(timeZone);
-  if (!isTimeZone(zone)) throw refuse("when.timeZone must be a zone such as Europe/Berlin, or UTC");
-  const days = toDays(every, on);
-  if ("say" in days)
-    throw refuse(
-      every === "week"
-        ? "when.on must be mon to sun"
-        : every === "month"
-          ? "when.on must be 1 to 28"
-          : `when.on must be left out with every ${every}`,
-    );
-  return { kind: "clock", time: at, timeZone: zone, ...days };
+  if (call === true) return { kind: "call" };
+  const read =
+    price === undefined
+      ? readSchedule({ every: every ?? "", on, at, zone: timeZone })
+      : readTrigger(swap, price);
+  if ("say" in read) throw refuse(`when cannot be read: ${read.say.replace(/\.$/, "")}`);
+  return "kind" in read ? read : { kind: "clock", ...read };
 }
-
-export const standingShape = z.object({
-  standingId: z.string(),
-  status: z
-    .enum(["active", "awaiting_approval", "ended"])
-    .describe("awaiting_approval: its owner was asked in their chat"),
-  words: z.string().describe("What it does and when, with the total where times was given"),
-  fromToken: z.string(),
-  toToken: z.string(),
-  amount: z.string().optional(),
-  size: z.string().optional(),
-  slippageBps: z.int(),
-  when: z.looseObject({ kind: z.enum(["price", "clock", "call"]) }).describe("Its trigger, as it is stored"),
-  next: moment.nullable().describe("Its next time by the clock"),
-  endsAt: moment.nullable(),
-  timesLeft: z.int().optional(),
-  paper: z.literal(true).optional().describe("It orders on paper"),
-  fired: z.int().describe("How many firings have an outcome, missed ones included"),
-  last: z
-    .object({
-      at: moment,
-      outcome: z.enum(["done", "refused", "missed"]),
-      orderId: z.string().optional(),
-      txHash: z.string().optional(),
-      reason: z.string().optional(),
-    })
-    .nullable()
-    .describe("The last firing"),
-  endReason: z.string().optional().describe("Why it has ended, where its owner did not end it"),
-});
-
-type Last = { at: number; outcome?: string; orderId?: string; txHash?: string; reason?: string };
-type Row = Pick<Standing, "condition" | "order" | "fired" | "readyAt"> &
-  Partial<Pick<Standing, "expiresAt" | "until" | "endReason">>;
-
-/** What a standing order does, as it is answered. */
-function toTerms(row: Row, last: Last | null) {
-  const { condition, order, readyAt, expiresAt, until, fired, endReason } = row;
-  const { fromToken, toToken, amount, size, slippageBps } = order.swap;
-  const { kind } = condition;
-  if (kind !== "price" && kind !== "clock" && kind !== "call")
-    throw new AppError("internal", "A standing order has another trigger");
-  const outcome = z.enum(["done", "refused", "missed"]).safeParse(last?.outcome);
-  return {
-    words: describeStanding(row),
-    ...{ fromToken, toToken, slippageBps, fired },
-    ...(size === undefined ? { amount } : { size }),
-    when: { ...condition, kind },
-    next: kind === "clock" ? readyAt : null,
-    endsAt: expiresAt ?? until ?? null,
-    ...defined({ paper: order.paper, timesLeft: order.timesLeft, endReason }),
-    last: last === null || !outcome.success ? null : { ...last, outcome: outcome.data },
-  };
-}
-
-const STATUS = { active: "active", proposed: "awaiting_approval", off: "ended" } as const;
-
-function toPublicStanding(row: Standing, last: Last | null): z.input<typeof standingShape> {
-  const { _id: standingId, state } = row;
-  const terms = toTerms(row, last);
-  return { standingId, status: STATUS[state], ...terms, next: state === "active" ? terms.next : null };
-}
-
-/** An account's standing orders, as they are answered. */
-export async function listStandingRows(
-  ctx: ActionCtx,
-  userId: string,
-): Promise<z.input<typeof standingShape>[]> {
-  const rows = await ctx.runQuery(internal.alerts.standingOrders.listStanding, { userId, now: Date.now() });
-  return rows.map(({ alert, last }) => toPublicStanding(alert, last));
-}
-
-const example = {
-  standingId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
-  status: "active" as const,
-  words: "25 USDC → ETH, every Monday at 09:00 Europe/Berlin, 12 times: 300 USDC in all",
-  fromToken: "USDC",
-  toToken: "ETH",
-  size: "25",
-  slippageBps: 100,
-  when: { kind: "clock" as const, time: "09:00", timeZone: "Europe/Berlin", days: [1] },
-  next: EXAMPLE_TIME,
-  endsAt: EXAMPLE_TIME,
-  timesLeft: 12,
-  fired: 0,
-  last: null,
-};
-/** Zod turns the example's epoch times into ISO 8601. */
-const EXAMPLE_INPUT = {
-  userId: EXAMPLE_USER,
-  fromToken: "USDC",
-  toToken: "ETH",
-  size: "25",
-  when: { every: "week" as const, on: "mon", at: "09:00", timeZone: "Europe/Berlin" },
-  times: 12,
-};
 
 const answerShape = standingShape.extend({
   standingId: z.string().optional().describe("Absent in a dry run"),
@@ -250,7 +133,14 @@ const set: MountedEndpoint = defineEndpoint({
     paused: "The owner has frozen the account.",
     upstream: "No source has a live price of the level's coin.",
   },
-  example: { input: EXAMPLE_INPUT, output: { ...example, now: null } },
+  example: {
+    // Zod turns the example's epoch times into ISO 8601.
+    input: {
+      ...{ userId: EXAMPLE_USER, fromToken: "USDC", toToken: "ETH", size: "25", times: 12 },
+      when: { every: "week" as const, on: "mon", at: "09:00", timeZone: "Europe/Berlin" },
+    },
+    output: { ...EXAMPLE_STANDING, now: null },
+  },
   input: wishShape,
   returns: answerShape,
   handler: async (ctx, given, call) => holdSlot(ctx, call.caller, () => setWish(ctx, given, call)),
@@ -261,28 +151,21 @@ async function setWish(
   given: Given,
   { caller, idempotencyKey }: Pick<Call, "caller" | "idempotencyKey">,
 ): Promise<Reply<z.input<typeof answerShape>>> {
-  const { userId } = given;
-  const wish = readWish(given);
-  const priceUsd = await requireAhead(ctx, wish.condition);
+  const { userId, times, until } = given;
+  const swap = readSwap(given);
+  const condition = readWhen(given.when, swap);
+  const priceUsd = await requireAhead(ctx, condition);
   const now = priceUsd === null ? null : { priceUsd };
+  const wish = { swap, condition, ...defined({ times, until }) };
   if (given.dryRun) return new Reply({ ...rehearse(wish), now }, {});
-  const token = wish.condition.kind === "call" ? createToken() : null;
-  const stored: { alert: Alert; isRepeat: boolean } = await ctx.runMutation(
-    internal.alerts.standingOrders.setStanding,
-    {
-      ...{ userId, ...wish },
-      ...defined({ keyHash: caller.keyHash, idempotencyKey }),
-      ...(token === null ? {} : { callHash: sha256Hex(token) }),
-    },
-  );
-  const { alert, isRepeat } = stored;
-  if (!isStanding(alert)) throw new AppError("internal", "An alert has no order");
+  const wanted = { userId, ...wish, ...defined({ keyHash: caller.keyHash, idempotencyKey }) };
+  const { alert, isRepeat, secret } = await ctx.runMutation(internal.alerts.standing.proposeStanding, wanted);
   const isAsked = alert.state === "proposed";
   const notice = "Nothing is set yet: the owner was asked in their chat, and sets it by a tap.";
   const answer = {
-    ...toPublicStanding(alert, null),
+    ...toPublicStanding(requireOrder(alert), null),
     now,
-    ...(token === null || isRepeat || isAsked ? {} : { callUrl: buildCallUrl(token) }),
+    ...(secret === undefined ? {} : { callUrl: buildCallUrl(deriveSecretText(secret)) }),
     ...(isRepeat ? { repeated: true as const } : {}),
     ...defined({ idempotencyKey }),
     ...(isAsked ? { notice } : {}),
@@ -290,17 +173,37 @@ async function setWish(
   return new Reply(answer, {}, isAsked ? 202 : 200);
 }
 
-const createToken = (): string => `st_${bytesToHex(crypto.getRandomValues(new Uint8Array(32)))}`;
-
 /** What a standing order would be; nothing is stored. */
-function rehearse({ swap, condition, times, until }: Wish) {
+function rehearse({ swap, condition, times, until }: { swap: Swap; condition: Condition } & Partial<Given>) {
   const now = Date.now();
-  const order = { swap, walletId: "", by: "owner" as const, refusals: 0, ...defined({ timesLeft: times }) };
+  const order = { swap, by: "owner" as const, refusals: 0, ...defined({ times, timesLeft: times }) };
+  const row = { condition, order, state: "active" as const, fired: 0, ...defined({ until }) };
+  const expiresAt = getEnd(row, now);
+  requireBounds(row, now, expiresAt);
   const readyAt = condition.kind === "clock" ? getNextTime(condition, now) : now;
-  const expiresAt = getEnd({ order, ...defined({ until }) }, now);
+  return { status: "rehearsed" as const, ...toTerms({ ...row, readyAt, expiresAt }, null) };
+}
+
+function requireOrder(alert: Alert) {
+  if (isStanding(alert)) return alert;
+  throw new AppError("internal", "An alert has no order");
+}
+
+/** How many ended ones are read, how many ended alerts are answered, and how long an ended standing order is. */
+const [MOST_ENDED, SHOWN_ENDED, SHOWN_MS] = [100, 10, 30 * DAY];
+
+/** A user's alerts and standing orders, as they are answered. */
+export async function listPublic(ctx: ActionCtx, userId: string) {
+  const query = { userId, mostEnded: MOST_ENDED };
+  const rows = await ctx.runQuery(internal.alerts.proposals.listAlerts, query);
+  const alerts = rows.filter(({ alert }) => !isStanding(alert));
+  const living = alerts.filter(({ alert }) => alert.state !== "off");
+  const from = Date.now() - SHOWN_MS;
   return {
-    status: "rehearsed" as const,
-    ...toTerms({ condition, order, readyAt, expiresAt, fired: 0 }, null),
+    alerts: alerts.slice(0, living.length + SHOWN_ENDED).map(({ alert }) => toPublicAlert(alert)),
+    standing: rows.flatMap(({ alert, last }) =>
+      isStanding(alert) && (alert.endedAt ?? Infinity) > from ? [toPublicStanding(alert, last)] : [],
+    ),
   };
 }
 
@@ -310,26 +213,21 @@ const list: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/defi/standing",
   summary: "A user's standing orders: active ones, proposals, and those that ended in the last 30 days.",
-  example: { input: { userId: EXAMPLE_USER }, output: { standing: [example] } },
+  example: { input: { userId: EXAMPLE_USER }, output: { standing: [EXAMPLE_STANDING] } },
   input: z.object({ userId }),
   returns: z.object({ standing: z.array(standingShape) }),
-  handler: async (ctx, { userId }) => ({ standing: await listStandingRows(ctx, userId) }),
+  handler: async (ctx, { userId }) => ({ standing: (await listPublic(ctx, userId)).standing }),
 });
 
 /** Stops or skips for a caller who may swap. */
 export async function stopStanding(
   ctx: ActionCtx,
-  change: { userId: string; standingId: string; skip?: boolean },
+  change: { userId: string; standingId: string; skips?: boolean },
   { caller }: Pick<Call, "caller">,
 ): Promise<z.input<typeof standingShape>> {
-  const { skip, ...own } = change;
-  const alert: Alert = await ctx.runMutation(internal.alerts.standingOrders.stopStanding, {
-    ...own,
-    ...defined({ keyHash: caller.keyHash }),
-    ...(skip === true ? { skips: true } : {}),
-  });
-  if (!isStanding(alert)) throw new AppError("internal", "An alert has no order");
-  return toPublicStanding(alert, null);
+  const by = defined({ keyHash: caller.keyHash });
+  const alert = await ctx.runMutation(internal.alerts.standing.stopStanding, { ...change, ...by });
+  return toPublicStanding(requireOrder(alert), null);
 }
 
 export const standingChange = requiredText(64).describe("The `standingId` from an earlier answer.");
@@ -347,8 +245,8 @@ const end: MountedEndpoint = defineEndpoint({
     conflict: "There is no next time to skip.",
   },
   example: {
-    input: { userId: EXAMPLE_USER, standingId: example.standingId },
-    output: { ...example, status: "ended", next: null },
+    input: { userId: EXAMPLE_USER, standingId: EXAMPLE_STANDING.standingId },
+    output: { ...EXAMPLE_STANDING, status: "ended", next: null },
   },
   input: z.strictObject({
     userId,
@@ -356,8 +254,8 @@ const end: MountedEndpoint = defineEndpoint({
     skip: z.boolean().optional().describe("Pass over its next time, and go on."),
   }),
   returns: standingShape,
-  handler: async (ctx, { userId, standingId, skip }, call) =>
-    stopStanding(ctx, { userId, standingId, ...defined({ skip }) }, call),
+  handler: async (ctx, { userId, standingId, skip: skips }, call) =>
+    stopStanding(ctx, { userId, standingId, ...defined({ skips }) }, call),
 });
 
 const call: MountedEndpoint = defineEndpoint({
@@ -374,17 +272,7 @@ const call: MountedEndpoint = defineEndpoint({
   returns: z.object({ accepted: z.boolean() }),
   handler: async (ctx, { token }) => {
     const callHash = sha256Hex(token);
-    const found: { standingId: Standing["_id"]; accepts: boolean } | null = await ctx.runQuery(
-      internal.alerts.standingFirings.findCalled,
-      { callHash, now: Date.now() },
-    );
-    const accepted: boolean | null =
-      found?.accepts === true
-        ? await ctx.runMutation(internal.alerts.standingFirings.receiveCall, {
-            standingId: found.standingId,
-            callHash,
-          })
-        : (found?.accepts ?? null);
+    const accepted = await ctx.runMutation(internal.alerts.outcomes.receiveCall, { callHash });
     if (accepted === null)
       throw new AppError("not_found", "This address is dead: its order has ended, or has another address");
     return new Reply({ accepted }, {}, 202);

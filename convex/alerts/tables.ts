@@ -54,7 +54,6 @@ export type TimedCondition = Extract<Condition, { timeZone: string }>;
 /** The swap of a standing order, its authority and what is left of it. */
 export const vStandingOrder = v.object({
   swap: vSwap,
-  walletId: v.string(),
   /** The credential that set it, under which each of its orders counts. */
   by: literals("owner", "key", "chat", "tap"),
   keyId: v.optional(v.id("keys")),
@@ -87,10 +86,11 @@ export type Observation = Infer<typeof vObservation>;
 
 export const alertTables = {
   /**
-   * Users' alerts. Written by `alerts/model` (proposed, confirmed, ended, moved to an account) and `alerts/watch`
-   * (fired). A proposal is deleted after a day, an ended alert after 90 days. An active alert fires when an observation of
-   * its subject crosses its level: the previous observation was on the other side. Then it is quiet for an hour. Standing
-   * orders are written by `alerts/standingOrders` and `alerts/standingFirings` besides, what was told by `alerts/briefs`.
+   * Users' alerts and standing orders. Written by `alerts/model`, `alerts/proposals` and `alerts/standing` (proposed,
+   * confirmed, ended, moved to an account), `alerts/watch` (fired, expired), `alerts/due` (their next time, what was told)
+   * and `alerts/outcomes` (what an order has come to). A proposal is deleted after a day, an ended one after 90 days. An
+   * active alert fires when an observation of its subject crosses its level: the previous observation was on the other
+   * side. Then it is quiet for an hour.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -101,7 +101,7 @@ export const alertTables = {
     state: literals("proposed", "active", "off"),
     /**
      * The subject of its observations: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `trade:ETH` (the price,
-     * for an order), `clock`, `clock:research`, `clock:order`, `call`.
+     * for an order), `clock:digest`, `clock:research`, `clock:clock` (orders), `call`.
      */
     subject: v.string(),
     /** Whether it fires at or above the level, or at or below it. */
@@ -125,14 +125,12 @@ export const alertTables = {
     callHash: v.optional(v.string()),
     /** The key of the request that made it. */
     idempotencyKey: v.optional(v.string()),
-    /** Why a standing order has ended, where its user did not end it. */
+    /** Why it has ended, half a sentence, where its user did not end it. */
     endReason: v.optional(v.string()),
     /** What the last research was when it was told. */
     told: v.optional(
       v.object({ outlook: v.string(), priceUsd: v.union(v.number(), v.null()), at: v.number() }),
     ),
-    /** The alert that it was edited from, which is switched off when this one is set. */
-    replaces: v.optional(v.id("alerts")),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_level", ["state", "subject", "side", "level"])
@@ -140,9 +138,7 @@ export const alertTables = {
     .index("by_expiresAt", ["state", "expiresAt"])
     .index("by_callHash", ["callHash"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
-    // Sorts by creation: housekeeping deletes the oldest of one state.
-    // eslint-disable-next-line @convex-dev/no-duplicate-indexes
-    .index("by_state", ["state"]),
+    .index("by_endedAt", ["state", "endedAt"]),
 
   /**
    * The last observation of each subject that was compared with its alerts: one row a subject. Written by `alerts/watch`,
@@ -160,8 +156,8 @@ export const alertTables = {
     .index("by_basis_and_at", ["basis", "at"]),
 
   /**
-   * The firings of alerts, one for each observation. Written by `alerts/watch`, `alerts/standingFirings`, and
-   * by `alerts/model` (moved). Deleted after 90 days.
+   * The firings of alerts, one for each observation. Written by `alerts/watch`, `alerts/outcomes` (what it came to), and
+   * by `alerts/proposals` (moved). Deleted after 90 days.
    */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
@@ -176,15 +172,6 @@ export const alertTables = {
   })
     .index("by_alertId_and_observation", ["alertId", "observation.observedAt"])
     .index("by_userId", ["userId"]),
-
-  /** The last question that the bot asked a user about an alert; an answer within ten minutes completes it. Written by `alerts/model`; deleted after a day. */
-  alertQuestions: defineTable({
-    userId: v.string(),
-    /** Words in which the answer stands in the place of `…`. */
-    template: v.string(),
-    /** The alert that the answer edits. */
-    alertId: v.optional(v.id("alerts")),
-  }).index("by_userId", ["userId"]),
 };
 
 export type Alert = Doc<"alerts">;
@@ -199,14 +186,15 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
         days: 1,
         why: "it was not confirmed",
         aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("_creationTime", before)),
+          rows.withIndex("by_endedAt", (q) =>
+            q.eq("state", "proposed").eq("endedAt", undefined).lt("_creationTime", before),
+          ),
       },
       {
         days: 90,
         why: "it was switched off, and anonymous callers could fill the disk with ended alerts",
         aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "off").lt("_creationTime", before)),
-        ended: ({ endedAt = 0 }, before) => endedAt < before,
+          rows.withIndex("by_endedAt", (q) => q.eq("state", "off").lt("endedAt", before)),
       },
     ],
     ownedBy: {
@@ -220,9 +208,5 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
   alertFirings: {
     keep: { days: 90, why: "a season's history; the card is kept for a month", aged: indexCreatedBefore },
     ownedBy: { rows: indexOfUser("by_userId"), section: "alertFirings", onDeletion: "go" },
-  },
-  alertQuestions: {
-    keep: { days: 1, why: "an answer counts for ten minutes", aged: indexCreatedBefore },
-    ownedBy: { rows: indexOfUser("by_userId"), onDeletion: "go" },
   },
 };

@@ -1,70 +1,56 @@
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
+import type { Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { defineMutation } from "../platform/changes";
-import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
-import { HOUR, toIso } from "../lib/time";
+import { HOUR, NEVER, toIso } from "../lib/time";
 import { getSpanText, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { emitToOwner } from "../messenger/webhooks/events";
-import { PRICED_TOKENS } from "../market/tables";
-import { buildSignalsDigest } from "../signals/cards";
-import { areSignalsDue } from "../signals/model";
-import { buildWalletDigest } from "../wallets/past/looks";
-import { buildWhalesDigest } from "../whales/cards";
-import { buildExpiredCard, buildFiredButtons, buildFiringCard, type Move } from "./cards";
+import { defineMutation } from "../platform/changes";
+import { buildFailureHandler, enqueueWork } from "../platform/work";
+import { buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import {
-  BRIEFS,
-  CLOCK,
+  CLOCKS,
   describe,
-  isEvent,
-  isNews,
-  isTimed,
   getDemand,
-  getNextTime,
-  ORDERS,
-  QUIET_MS,
+  isEvent,
+  isMeasured,
+  isNews,
   parseSubject,
-} from "./grammar";
-import { queryDueAlerts, storeComparedAt, switchOff } from "./model";
+  QUIET_MS,
+} from "./conditions";
+import { endAlerts, isFollowed, queryDueAlerts, storeComparedAt } from "./model";
 import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
-import { isStanding } from "./standingTerms";
-import { vObservation, type Observation } from "./tables";
+import { findLoss } from "./standing";
+import { vObservation, type Alert, type Firing, type Observation, type Standing } from "./tables";
+import { isStanding, OVER } from "./terms";
 
 /**
  * Compares new observations with the alerts on their subjects. The tick reads two rows for each basis (a coin's price, a
  * movement), and what is new for its subjects; a comparison reads only the alerts whose levels an observation has crossed.
+ * Each firing is one row, unique for its alert and observation, and all that follows from it follows from that row.
  */
 
-/** Alerts that fire in one transaction: each writes a card, a firing and posts to webhooks. */
-const BATCH = 50;
+/** Alerts that fire in the transaction that compares; more of them in pages of their own. */
+const FIRED_AT_ONCE = 10;
 /** Observations of one subject that are compared in one transaction. */
 const OBSERVATIONS = 20;
 /** Subjects of one basis that are read at a time. */
 const SUBJECTS = 100;
 /** About how many ranges one transaction reads: the platform allows 4,096. */
 const MOST_READS = 2_500;
-/** At most so many of them for a basis, and for each observation of a subject. */
+/** At most so many of them for a basis, and for each observation of a subject; about so many for a firing. */
 const READS_OF_ONE = 4;
-/** A digest that is later than this is skipped. */
-const LATEST_MS = HOUR;
-
-/** What takes up what is due at a time. */
-const CLOCKS = [
-  [CLOCK, internal.alerts.watch.sendDigests],
-  [ORDERS, internal.alerts.standingFirings.fireDue],
-  [BRIEFS, internal.alerts.briefs.beginBriefs],
-] as const;
+const READS_OF_FIRING = 20;
 
 /** For the cron, every minute. */
 export const checkAlerts = defineMutation({}, async (ctx) => {
   const now = Date.now();
   await endExpired(ctx, now);
-  for (const [subject, takeUp] of CLOCKS)
+  for (const subject of CLOCKS)
     if ((await queryDueAlerts(ctx, subject, now).first()) !== null)
-      await ctx.scheduler.runAfter(0, takeUp, {});
+      await ctx.scheduler.runAfter(0, internal.alerts.due.fireDue, { subject });
   await comparePage(ctx, "", true);
 });
 
@@ -106,10 +92,7 @@ function queryCursors(ctx: QueryCtx, bound: "gte" | "gt", basis: string) {
 async function isInUse(ctx: MutationCtx, basis: string): Promise<boolean> {
   const cursors = ctx.db.query("alertCursors").withIndex("by_basis_and_at", (q) => q.eq("basis", basis));
   for (const { _id, subject } of await cursors.take(SUBJECTS)) {
-    const active = ctx.db.query("alerts").withIndex("by_level", (q) => {
-      return q.eq("state", "active").eq("subject", subject);
-    });
-    if ((await active.first()) !== null) return true;
+    if (await isFollowed(ctx, subject)) return true;
     await ctx.db.delete("alertCursors", _id);
   }
   return false;
@@ -122,15 +105,10 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
     .withIndex("by_expiresAt", (q) => q.eq("state", "active").lte("expiresAt", now))
     .take(BATCH);
   for (const row of due) {
-    if (isStanding(row)) {
-      // One that is due fires first.
-      if (row.condition.kind !== "clock" || row.readyAt > now)
-        await ctx.scheduler.runAfter(0, internal.alerts.standingOrders.endOverdue, { standingId: row._id });
-      continue;
-    }
-    await switchOff(ctx, row);
-    const { answer: paragraphs, buttons } = buildExpiredCard(row);
-    await enqueueOwnCard(ctx, { userId: row.userId, kind: "alert", paragraphs, buttons });
+    // One that is due fires first.
+    if (isStanding(row) && row.condition.kind === "clock" && row.readyAt <= now) continue;
+    const loss = isStanding(row) ? await findLoss(ctx, row, now) : null;
+    await endAlerts(ctx, [row], loss ?? OVER);
   }
 }
 
@@ -145,17 +123,20 @@ async function compareBasis(ctx: MutationCtx, basis: string, newest: number): Pr
     .withIndex("by_basis_and_at", (q) => q.eq("basis", basis).lt("at", newest))
     .take(SUBJECTS);
   let reads = 0;
+  let left = FIRED_AT_ONCE;
   for (const cursor of behind) {
     const { subject } = cursor;
     const found = await listObservationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
     let { last } = cursor;
     for (const one of found.observations) {
       if (!isNews(one, last, subject)) continue;
-      const crossed = queryCrossed(ctx, subject, one, last);
-      if (crossed !== null && (await crossed.first()) !== null) {
-        const next = { subject, one, last, page: null };
-        await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
-      }
+      const crossed = (await queryCrossed(ctx, subject, one, last)?.take(left + 1)) ?? [];
+      const next = { subject, one, last, page: null };
+      if (crossed.length <= left) await fireCrossed(ctx, crossed, subject, one);
+      else await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
+      // What comes later fires later.
+      left = Math.max(0, left - crossed.length);
+      reads += READS_OF_FIRING * crossed.length;
       last = one;
     }
     const at = found.more ? found.at : Math.max(found.at, newest);
@@ -181,7 +162,7 @@ function queryCrossed(ctx: QueryCtx, subject: string, { value }: Observation, la
   });
 }
 
-/** Fires the alerts that an observation has crossed, except for quiet ones, page after page. */
+/** Fires the alerts that an observation has crossed, page after page. */
 export const fireAlerts = defineMutation(
   {
     subject: v.string(),
@@ -192,65 +173,25 @@ export const fireAlerts = defineMutation(
   async (ctx, { subject, one, last, page: cursor }) => {
     const crossed = await queryCrossed(ctx, subject, one, last)?.paginate({ numItems: BATCH, cursor });
     if (crossed === undefined) return;
-    const ready = crossed.page.filter(({ readyAt }) => readyAt <= one.at);
-    const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
-    for (const alert of ready)
-      // Loaded for itself: a tick without one evaluates no orders.
-      if (isStanding(alert))
-        await ctx.scheduler.runAfter(0, internal.alerts.standingFirings.fireCrossed, {
-          standingId: alert._id,
-          one,
-        });
-      else await fire(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
+    await fireCrossed(ctx, crossed.page, subject, one);
     if (crossed.isDone) return;
     const next = { subject, one, last, page: crossed.continueCursor };
     await ctx.scheduler.runAfter(0, internal.alerts.watch.fireAlerts, next);
   },
 );
 
-/**
- * Fires an alert for an observation, once, in one transaction: a row, a card for the user's own chat, and a row for each
- * webhook.
- */
-async function fire(
+/** Fires alerts that an observation has crossed, except for quiet ones, and orders that carry one out. */
+async function fireCrossed(
   ctx: MutationCtx,
-  alert: Doc<"alerts">,
-  observation: Observation,
-  readyAt: number,
-  paragraphs: readonly Paragraph[],
+  crossed: readonly Alert[],
+  subject: string,
+  one: Observation,
 ): Promise<void> {
-  const { _id: alertId, userId, condition } = alert;
-  const { observedAt } = observation;
-  const end = alert.once === true ? ({ state: "off", endedAt: Date.now() } as const) : {};
-  const earlierFiring = await ctx.db
-    .query("alertFirings")
-    .withIndex("by_alertId_and_observation", (q) =>
-      q.eq("alertId", alertId).eq("observation.observedAt", observedAt),
-    )
-    .unique();
-  if (earlierFiring !== null) return;
-  await ctx.db.patch("alerts", alertId, { readyAt, fired: alert.fired + 1, ...end });
-  const text = paragraphs.map((spans) => spans.map(getSpanText).join("")).join("\n");
-  const firingId = await ctx.db.insert("alertFirings", { alertId, userId, observation, text });
-  const handle = isTimed(condition) ? null : await createFunctionHandle(internal.pictures.drawings.alert);
-  await enqueueOwnCard(ctx, {
-    userId,
-    kind: "alert",
-    topic: `alert:${alertId}`,
-    paragraphs,
-    buttons: buildFiredButtons(alert),
-    picture: handle === null ? undefined : { handle, subject: JSON.stringify(condition) },
-  });
-  const publicObservation = { ...observation, at: toIso(observation.at), observedAt: toIso(observedAt) };
-  const event = {
-    firingId,
-    observation: publicObservation,
-    alertId,
-    condition,
-    words: describe(condition),
-    text,
-  };
-  await emitToOwner(ctx, userId, "alert.fired", event);
+  const ready = crossed.filter(({ readyAt }) => readyAt <= one.at);
+  const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
+  for (const alert of ready)
+    if (isStanding(alert)) await fireOrder(ctx, alert, one, NEVER);
+    else await fireAlert(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
 }
 
 /** The move of a coin's price that an observation shows; `null` if it is not about a price. */
@@ -264,40 +205,87 @@ async function getMove(ctx: QueryCtx, subject: string, one: Observation): Promis
   return price === null ? null : { priceUsd: price.value, percent: change?.value ?? null, windowHours };
 }
 
-/** Sends the digests that are due, each once, and sets the time of the next. */
-export const sendDigests = defineMutation({}, async (ctx) => {
-  const now = Date.now();
-  const due = await queryDueAlerts(ctx, CLOCK, now).take(BATCH);
-  // The day's signals are in a digest that is due with them.
-  if (due.length === 0 || (await areSignalsDue(ctx, now))) return;
-  const parts = await Promise.all([
-    buildPricesDigest(ctx, now),
-    buildSignalsDigest(ctx, now),
-    buildWhalesDigest(ctx, now),
-  ]);
-  for (const alert of due) {
-    const { condition, readyAt } = alert;
-    if (condition.kind !== "digest") continue;
-    const next = getNextTime(condition, now);
-    if (now - readyAt > LATEST_MS) {
-      await ctx.db.patch("alerts", alert._id, { readyAt: next });
-      continue;
-    }
-    const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-    const title = { bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` };
-    const own = await buildWalletDigest(ctx, alert.userId, now);
-    await fire(ctx, alert, one, next, [[title], ...own, ...parts]);
-  }
-  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.watch.sendDigests, {});
-});
+/** How late what is due may still be carried out; later it is skipped, or missed. */
+export const LATEST_MS = HOUR;
+/** Firings that one transaction writes: each may write a card, and posts to webhooks. */
+export const BATCH = 50;
 
-async function buildPricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
-  const lines = PRICED_TOKENS.map(async (token) => {
-    const price = await findLastObservation(ctx, `price:${token}`, now);
-    if (price === null) return `\n${token}: not known`;
-    const change = await findLastObservation(ctx, `change:${token}:24`, now);
-    const moved = change === null ? "" : ` (${formatSignedPercent(change.value)} in 24 hours)`;
-    return `\n${token} ${formatDollars(price.value)}${moved}`;
+/** Writes an alert's firing for an observation, once, and when it may fire next. @returns Its id; `null`: it was there. */
+async function insertFiring(
+  ctx: MutationCtx,
+  { _id: alertId, userId }: Alert,
+  observation: Observation,
+  changes: Partial<Alert>,
+  fields: Pick<Firing, "text" | "outcome">,
+): Promise<Id<"alertFirings"> | null> {
+  const { observedAt } = observation;
+  const earlier = ctx.db
+    .query("alertFirings")
+    .withIndex("by_alertId_and_observation", (q) =>
+      q.eq("alertId", alertId).eq("observation.observedAt", observedAt),
+    );
+  if ((await earlier.unique()) !== null) return null;
+  await ctx.db.patch("alerts", alertId, changes);
+  return ctx.db.insert("alertFirings", { alertId, userId, observation, ...fields });
+}
+
+export function toText(paragraphs: readonly Paragraph[]): string {
+  return paragraphs.map((spans) => spans.map(getSpanText).join("")).join("\n");
+}
+
+/** Fires an alert: its card goes to the user's own chat, and a post to each webhook. @param readyAt When it may fire next. */
+export async function fireAlert(
+  ctx: MutationCtx,
+  alert: Alert,
+  observation: Observation,
+  readyAt: number,
+  paragraphs: readonly Paragraph[],
+): Promise<void> {
+  const { _id: alertId, userId, condition } = alert;
+  const end = alert.once === true ? ({ state: "off", endedAt: Date.now() } as const) : {};
+  const text = toText(paragraphs);
+  const changes = { readyAt, fired: alert.fired + 1, ...end };
+  const firingId = await insertFiring(ctx, alert, observation, changes, { text });
+  if (firingId === null) return;
+  const handle = isMeasured(condition) ? await createFunctionHandle(internal.pictures.drawings.alert) : null;
+  await enqueueOwnCard(ctx, {
+    ...{ userId, kind: "alert", topic: `alert:${alertId}`, paragraphs },
+    buttons: buildFiredButtons(alert),
+    picture: handle === null ? undefined : { handle, subject: JSON.stringify(condition) },
   });
-  return [{ bold: "Prices" }, ...(await Promise.all(lines))];
+  const [at, observedAt] = [toIso(observation.at), toIso(observation.observedAt)];
+  await emitToOwner(ctx, userId, "alert.fired", {
+    ...{ firingId, alertId, condition, text },
+    observation: { ...observation, at, observedAt },
+    words: describe(condition),
+  });
+}
+
+/** Fires a standing order: leased work carries it out. */
+export async function fireOrder(
+  ctx: MutationCtx,
+  row: Standing,
+  observation: Observation,
+  readyAt: number,
+): Promise<void> {
+  const firingId = await insertFiring(ctx, row, observation, { readyAt }, { text: "", outcome: "due" });
+  if (firingId !== null) await enqueueOrder(ctx, firingId, observation.at + LATEST_MS);
+}
+
+/** @param until Epoch ms: when it is given up; absent: what it has sent is awaited however long that takes. */
+export async function enqueueOrder(
+  ctx: MutationCtx,
+  firingId: Id<"alertFirings">,
+  until?: number,
+): Promise<void> {
+  const onFailure = buildFailureHandler(internal.alerts.outcomes.storeFailure, { firingId });
+  await enqueueWork(
+    ctx,
+    internal.alerts.actions.carryOut,
+    { firingId },
+    {
+      ...{ queue: "orders", subject: firingId, onFailure },
+      ...(until === undefined ? {} : { until }),
+    },
+  );
 }

@@ -1,6 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { formatCondition } from "../alerts/grammar";
+import { formatCondition } from "../alerts/conditions";
 import { getRequired } from "../lib/env";
 import { getErrorData } from "../lib/errors";
 import { charge } from "../platform/limits/charges";

@@ -1,7 +1,8 @@
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { findDifference, readLine } from "../alerts/reading";
+import { findDifference } from "../alerts/restating";
+import { readLine } from "../alerts/words";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answerChat, NOTHING_DONE } from "../chat/replies";
 import type { ChatTurn } from "../chat/runs";

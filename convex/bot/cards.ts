@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
 import type { Standing } from "../accounts/chats";
 import type { Item } from "../accounts/overview";
-import { HOW_TO_STAND } from "../alerts/standingTerms";
+import { HOW_TO_STAND } from "../alerts/terms";
 import { getOptional } from "../lib/env";
 import { roundUnits, toUsd } from "../lib/money/amounts";
 import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";

@@ -8,7 +8,7 @@ import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { findAccount, listRecipients } from "../identity/model";
 import { buildListCard } from "../alerts/cards";
-import { listWithValues } from "../alerts/model";
+import { listWithValues } from "../alerts/proposals";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
 import { isSymbol } from "../lib/money/coins";

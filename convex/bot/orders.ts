@@ -7,7 +7,7 @@ import { explainRefusal } from "../messenger/format";
 import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";
-import { HOW_TO_STAND } from "../alerts/standingTerms";
+import { HOW_TO_STAND } from "../alerts/terms";
 import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";
 import { estimateForApproval, resolveOrder } from "../wallets/orders/estimates";

@@ -5,13 +5,11 @@ import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import type { Standing } from "../accounts/chats";
-import { buildDoubtCard, buildProposalCard, buildProposalsCard } from "../alerts/cards";
-import { answerChatWords, answerTap, TAPPED } from "../alerts/chat";
-import type { Answered } from "../alerts/service";
-import { HOW_TO_SAY, isTimed, UNREAD } from "../alerts/grammar";
-import { readLine } from "../alerts/reading";
-import { answerStandingWords } from "../alerts/standingChat";
-import { readStanding } from "../alerts/standingWords";
+import { buildProposalCard, buildQuestionCard } from "../alerts/cards";
+import { answerStandingWords, answerTap, TAPPED } from "../alerts/chat";
+import { HOW_TO_SAY, isMeasured, UNREAD } from "../alerts/conditions";
+import { answerAlertWords, type Answered } from "../alerts/service";
+import { readLine, readStanding } from "../alerts/words";
 import { awaitRefreshes, hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
@@ -171,7 +169,7 @@ const FRESH_MS = 15 * MINUTE;
 const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   ...actionHandlers,
 
-  /** Words make a proposal; taps on buttons (`set ID`, `off ID`, `on LINE` …) change it. Idempotent. */
+  /** Words make a proposal; taps on buttons (`set ID`, `off ID` …) change it. Idempotent. */
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
     if (argument === "") return reply(HOW_TO_SAY);
@@ -181,7 +179,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
     if (standing !== null) return proposeStanding(ctx, request, standing);
     const caller = toCaller(request);
     await charge(ctx, "alert", caller);
-    return toAlertOutcome(await answerChatWords(ctx, caller, userId, argument));
+    return toAlertOutcome(await answerAlertWords(ctx, caller, { userId }, argument));
   },
 
   /** The stored result while it is fresh; otherwise new research. */
@@ -189,7 +187,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
     const caller = toCaller(request);
     const line = `research ${request.argument}`;
     if (readLine(line) !== null && request.sender.alone)
-      return toAlertOutcome(await answerChatWords(ctx, caller, toOwner(request), line));
+      return toAlertOutcome(await answerAlertWords(ctx, caller, toOwner(request), line));
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
     const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
@@ -228,16 +226,16 @@ async function answerWords(
   const standing = forwarded ? null : readStanding(text);
   if (standing !== null) return proposeStanding(ctx, request, standing);
   if (isNear && !WAITING.test(text)) return explainOrder(text);
-  const alert = await answerChatWords(ctx, toCaller(request), toOwner(request), text);
-  if (alert.kind === "none" || alert.kind === "unread")
-    return isNear ? explainOrder(text) : answerByModel(ctx, request);
+  const alert = await answerAlertWords(ctx, toCaller(request), toOwner(request), text);
+  if (alert.kind === "none") return isNear ? explainOrder(text) : answerByModel(ctx, request);
   const outcome = await toAlertOutcome(alert);
   return isNear ? { ...outcome, answer: [...outcome.answer, ONLY_ALERTS] } : outcome;
 }
 
 /** Whose alerts a chat means: the linked user's, or its own. */
-const toOwner = ({ userId, sender }: CommandRequest): string =>
-  userId === "" ? toChatUser(sender.messengerId) : userId;
+const toOwner = ({ userId, sender }: CommandRequest) => ({
+  userId: userId === "" ? toChatUser(sender.messengerId) : userId,
+});
 
 /** The card of a standing order in a chat's words. */
 async function proposeStanding(
@@ -252,12 +250,11 @@ async function proposeStanding(
 }
 
 async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
-  if (answered.kind === "open") return buildDoubtCard(answered);
-  if (answered.kind === "several") return buildProposalsCard(answered.all);
+  if (answered.kind === "open") return buildQuestionCard(answered);
   if (answered.kind !== "proposed") return reply(answered.say);
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
-  if (isTimed(alert.condition)) return card;
+  if (!isMeasured(alert.condition)) return card;
   const handle = await createFunctionHandle(internal.pictures.drawings.alert);
   return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }

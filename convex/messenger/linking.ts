@@ -274,7 +274,7 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
  * chat's alerts become the user's.
  */
 async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
-  await ctx.runMutation(internal.alerts.model.adoptAlerts, { from: toChatUser(messengerId), to: userId });
+  await ctx.runMutation(internal.alerts.proposals.adoptAlerts, { from: toChatUser(messengerId), to: userId });
   await adoptSubscription(ctx, messengerId, userId);
   await changeRules(ctx, userId);
   const former = await findFormerLink(ctx, userId, Date.now());

@@ -1,4 +1,4 @@
-import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/grammar";
+import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/conditions";
 import type { DrawnHistory } from "../alerts/observations";
 import type { Condition } from "../alerts/tables";
 import { joinSourceNames } from "../figures/publicSources";

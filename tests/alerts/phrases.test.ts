@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { readPhrases, toCondition, toTemplate } from "../../convex/alerts/phrases";
-import { formatCondition } from "../../convex/alerts/grammar";
-import { readLine } from "../../convex/alerts/reading";
+import { formatCondition } from "../../convex/alerts/conditions";
+import { readAlerts, readLine } from "../../convex/alerts/words";
 import { indexNames } from "../../convex/figures/mentions";
 import { ABROAD, ENGLISH } from "./phrasings";
 
@@ -12,9 +11,14 @@ const names = indexNames(["BNB", "XRP", "SHIB"].map((subject) => ({ subject, kin
 
 /** What is read: lines, or the question; `null` for words that are the model's. */
 function read(words: string): string | null {
-  const found = readPhrases(words, names)?.map((phrase) => toCondition(phrase, PRICES[phrase.token] ?? null));
-  return found?.map((one) => ("kind" in one ? formatCondition(one) : one.say)).join("; ") ?? null;
+  const found = readAlerts(words, names)?.map((said) => said.decide(PRICES[said.token] ?? null));
+  return (
+    found?.map((one) => (one !== null && "kind" in one ? formatCondition(one) : one?.say)).join("; ") ?? null
+  );
 }
+
+const HOURS =
+  "Within how many hours? Tap, or send it again with one of 1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168.";
 
 test("a coin and a number, a percentage from here, and two alerts are read without a model; other words are not", () => {
   const table: Readonly<Record<string, string | null>> = {
@@ -31,10 +35,10 @@ test("a coin and a number, a percentage from here, and two alerts are read witho
     "btc up 10 % from here": "BTC above 110,000",
     "alert me when eth drops 5% from here": "ETH below 2,850",
     "btc 5% from here": "5\u202F% up or down from $100,000?",
-    "eth down 5%": "Within how many hours?",
+    "eth down 5%": HOURS,
     "eth -5% 1h": "ETH down 5 % in 1 h",
     "sol up 8 percent in a day": "SOL up 8 % in 24 h",
-    "sol up 8% in 5 hours": "Within how many hours: 1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168?",
+    "sol up 8% in 5 hours": HOURS,
     "btc 120k and eth 2500": "BTC above 120,000; ETH below 2,500",
     "alert btc above 120k, or below 90k": "BTC above 120,000; BTC below 90,000",
     "btc 110k und eth 4000": "BTC above 110,000; ETH above 4,000",
@@ -55,12 +59,11 @@ test("a coin and a number, a percentage from here, and two alerts are read witho
 
 test("of the phrasings that people use, none is read as another alert than it means", () => {
   const taken = [...ENGLISH, ...ABROAD].flatMap(([words, line]) => {
-    const [found, ...more] = readPhrases(words, names) ?? [];
-    if (found === undefined || found.way === null) return [];
-    const condition = toCondition(found, null);
-    return [
-      [words, "kind" in condition && more.length === 0 ? formatCondition(condition) : "?", line] as const,
-    ];
+    const [found, ...more] = readAlerts(words, names) ?? [];
+    if (found === undefined || found.isRelative) return [];
+    const condition = found.decide(null);
+    const isRead = condition !== null && "kind" in condition && more.length === 0;
+    return [[words, isRead ? formatCondition(condition) : "?", line] as const];
   });
   expect(taken.length).toBeGreaterThan(6);
   const canonical = (line: string) => {
@@ -70,25 +73,4 @@ test("of the phrasings that people use, none is read as another alert than it me
   expect(taken.map(([words, found]) => [words, found])).toEqual(
     taken.map(([words, , line]) => [words, canonical(line)]),
   );
-});
-
-test("an edited condition keeps all but its number", () => {
-  const lines = [
-    "BTC above 100,000",
-    "ETH down 5 % in 24 h",
-    "BTC funding below -0.01 % per 8 h",
-    "inflow of USDC over 10,000,000",
-    "digest at 07:30 Europe/Berlin",
-  ];
-  const templates = lines.map((line) => {
-    const condition = readLine(line);
-    return condition === null ? null : toTemplate(condition);
-  });
-  expect(templates).toEqual([
-    "BTC …",
-    "ETH down … % in 24 h",
-    "BTC funding below … % per 8 h",
-    "inflow of USDC over …",
-    "digest at … Europe/Berlin",
-  ]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
-import { ALERT_KINDS, LEAST_FLOW_USD } from "../../convex/alerts/grammar";
-import { readLine } from "../../convex/alerts/reading";
-import { findDifference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/reading";
+import { ALERT_KINDS, LEAST_FLOW_USD } from "../../convex/alerts/conditions";
+import { findDifference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/restating";
+import { readLine } from "../../convex/alerts/words";
 import type { Fact } from "../../convex/figures/facts";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { START, test, type App } from "../support/app";
@@ -72,7 +72,7 @@ describe("a hundred phrasings in ten languages", () => {
 
 /** What the service answers to words that the model restates as a line. */
 async function answered(app: App, words: string, line: string): Promise<[number, string]> {
-  const content = JSON.stringify({ line, ask: null });
+  const content = JSON.stringify({ line });
   app.standins.clear();
   app.standins.fail("llm", { mode: "reply", schema: RESTATEMENT_SCHEMA_NAME, content });
   const { status, body } = await ask(app, words);

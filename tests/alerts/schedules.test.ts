@@ -1,8 +1,7 @@
 import { describe, expect, vi } from "vitest";
-import { countTimes, formatSchedule, getNextTime } from "../../convex/alerts/grammar";
-import { readLine } from "../../convex/alerts/reading";
-import { describeStanding, describeTotal } from "../../convex/alerts/standingTerms";
-import { readStanding } from "../../convex/alerts/standingWords";
+import { countTimes, formatSchedule, getNextTime } from "../../convex/alerts/schedule";
+import { describeStanding, describeTotal } from "../../convex/alerts/terms";
+import { readLine, readStanding } from "../../convex/alerts/words";
 import { RUNS } from "../invariants/harness";
 import { linkedUser, say, tap, test } from "../bot/support";
 import { DAY, tick } from "./support";
@@ -56,7 +55,7 @@ describe("a standing order in words", () => {
   const says = (text: string) => {
     const read = readStanding(text);
     if (read === null || "say" in read) return read === null ? null : read.say;
-    const order = { swap: read.swap, walletId: "", by: "chat" as const, refusals: 0 };
+    const order = { swap: read.swap, by: "chat" as const, refusals: 0 };
     return describeStanding({
       condition: read.condition,
       order: { ...order, ...(read.times === undefined ? {} : { timesLeft: read.times }) },
@@ -104,7 +103,7 @@ describe("a standing order in words", () => {
   test("names its total", () => {
     const read = readStanding("buy 25 USDC of ETH every Monday at 09:00 Europe/Berlin, 12 times");
     if (read === null || "say" in read) throw new Error("It was not read");
-    const order = { swap: read.swap, walletId: "", by: "chat" as const, refusals: 0, timesLeft: 12 };
+    const order = { swap: read.swap, by: "chat" as const, refusals: 0, timesLeft: 12 };
     const now = Date.UTC(2026, 10, 30);
     expect(describeTotal({ condition: read.condition, order }, now, now + 90 * DAY)).toBe(
       "Up to 12 × 25 USDC = 300 USDC",

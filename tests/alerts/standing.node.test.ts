@@ -1,59 +1,23 @@
 import { describe, expect, vi } from "vitest";
-import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import { DEATHS, handedToTheNode, RUNS, timePassing, twiceSigned, useTime } from "../invariants/harness";
+import { DEATHS, handedToTheNode, RUNS, twiceSigned, useTime } from "../invariants/harness";
 import { chain, etherOf, useChain, usdcOf } from "../support/chain/chain";
 import type { WalletApp } from "../support/chain/walletApp";
 import { allHang, dieAt } from "../support/crashes";
 import { intercept } from "../support/outside";
-import { cards, keyOf, newest, owner, RICH, say, tap, test } from "../support/owners";
+import { cards, claimsTakeEffect, keyOf, newest, say, tap, test } from "../support/owners";
+import type { CallInit } from "../support/world";
+import { comeDue, createTrader, DAILY, level, listTold, patchAll, withPrice } from "./traders";
 
 /** Standing orders: each firing is one swap, refused, or missed, and told; an order ends with what it was set by. */
 
 useChain();
 useTime();
 
-const DAILY = { every: "day", at: "09:00", timeZone: "Europe/Berlin" };
 /** How many calls lie between two deaths, and how many orders fire at a time: all of them in a long run. */
 const [STEP, AT_ONCE] = RUNS > 2 ? [1, 10] : [40, 1];
 
-const standing = z.looseObject({
-  standingId: z.string(),
-  status: z.string(),
-  words: z.string(),
-  fired: z.number(),
-  timesLeft: z.number().optional(),
-  next: z.string().nullable(),
-  last: z.looseObject({ outcome: z.string(), reason: z.string().optional() }).nullable(),
-  endReason: z.string().optional(),
-});
-const listed = z.looseObject({ standing: z.array(standing) });
-
-/** An owner with a key that swaps, and what it does over HTTP. */
-async function trader(app: WalletApp, amounts: Parameters<typeof owner>[1] = RICH, messengerId?: number) {
-  const { userId, browser, address } = await owner(app, amounts, messengerId);
-  const { init, keyId } = await keyOf(app, browser, ["trade"]);
-  const set = (terms: object) =>
-    app.post("/mcp/defi/standing", { userId, fromToken: "USDC", toToken: "ETH", size: "1", ...terms }, init);
-  const list = async () =>
-    listed.parse((await app.get(`/mcp/defi/standing?userId=${userId}`, init)).body).standing;
-  return { userId, browser, address, init, keyId, set, list };
-}
-
-/** All orders by the clock are due. */
-async function comeDue(app: WalletApp): Promise<void> {
-  for (const { _id, state, condition } of await app.rows("alerts"))
-    if (state === "active" && condition.kind === "clock")
-      await app.t.run((ctx) => ctx.db.patch("alerts", _id, { readyAt: Date.now() }));
-}
-
 const outcomes = async (app: WalletApp) => (await app.rows("alertFirings")).map(({ outcome }) => outcome);
-
-/** The cards of firings that were queued, by their first words. */
-const told = async (app: WalletApp) =>
-  (await app.rows("messages")).filter(({ parts }) =>
-    /Standing order (?:done|refused|missed)/.test(parts.join()),
-  );
 
 describe("a firing", () => {
   test.each(DEATHS)(
@@ -62,13 +26,12 @@ describe("a firing", () => {
       const { createWalletApp } = await import("../support/chain/walletApp");
       const app = createWalletApp(chain, { env: { MESSENGER_WEBHOOK_SECRET: "a-webhook-secret_of-tests" } });
       const given = handedToTheNode();
-      const pass = timePassing(app);
-      const { address, set } = await trader(app);
+      const { address, set, pass } = await createTrader(app);
       for (let i = 1; i <= AT_ONCE; i++) await set({ size: String(i), when: DAILY });
       let died = 0;
       for (let n = first; ; n += STEP) {
         const before = await usdcOf(address);
-        const [firings, toldBefore] = [(await outcomes(app)).length, (await told(app)).length];
+        const [firings, toldBefore] = [(await outcomes(app)).length, (await listTold(app)).length];
         await comeDue(app);
         const death = dieAt(n, moment);
         const isReached = await Promise.race([death.dead, pass(1).then(() => false)]);
@@ -90,7 +53,7 @@ describe("a firing", () => {
         );
         const sum = amounts.reduce((a, b) => a + b, 0n);
         expect([context, before - (await usdcOf(address))]).toEqual([context, sum]);
-        expect([context, (await told(app)).length - toldBefore]).toEqual([context, AT_ONCE]);
+        expect([context, (await listTold(app)).length - toldBefore]).toEqual([context, AT_ONCE]);
         if (!isReached) break;
         died++;
       }
@@ -102,8 +65,7 @@ describe("a firing", () => {
   test("is refused without money, with its reason; three in a row end it; a pause is missed", async ({
     app,
   }) => {
-    const pass = timePassing(app);
-    const { set, list, userId, init } = await trader(app, { ETH: 10n ** 18n, USDC: 1_500_000n });
+    const { set, list, stop, pass } = await createTrader(app, { ETH: 10n ** 18n, USDC: 1_500_000n });
     const made = await set({ size: "2", when: DAILY, times: 12 });
     expect(made.body).toMatchObject({
       status: "active",
@@ -131,18 +93,10 @@ describe("a firing", () => {
     const [one] = await list();
     expect(one).toMatchObject({ status: "active", fired: 1, last: { outcome: "missed" } });
     expect(one?.next).toMatch(/T0[78]:00:00.000Z$/);
-    const skipped = await app.post(
-      "/mcp/defi/standing/off",
-      { userId, standingId: body.standingId, skip: true },
-      init,
-    );
+    const skipped = await stop({ standingId: body.standingId, skip: true });
     expect(Date.parse(String(skipped.body.next)) - Date.parse(String(one?.next))).toBe(86_400_000);
     // Found later than an hour after its time.
-    await app.t.run(async (ctx) => {
-      for (const row of await ctx.db.query("alerts").collect())
-        if (row.state === "active")
-          await ctx.db.patch("alerts", row._id, { readyAt: Date.now() - 2 * 3_600_000 });
-    });
+    await comeDue(app, 2 * 3_600_000);
     await pass(1);
     expect((await list())[0]).toMatchObject({ fired: 2, last: { outcome: "missed" } });
     expect(await newest(app)).toContain("is not caught up");
@@ -151,73 +105,51 @@ describe("a firing", () => {
   test("at a level fills there or better, once, and never beyond its bound whatever the quote says", async ({
     app,
   }) => {
-    const pass = timePassing(app);
-    const { set, list, address } = await trader(app);
-    const level = (direction: string, levelUsd: number) => ({
-      when: { price: { token: "ETH", direction, levelUsd } },
-    });
-    const { body } = await set({ ...level("below", 1), dryRun: true });
-    const { priceUsd } = z.object({ priceUsd: z.number() }).parse(body.now);
-    const feed = (usd: number) =>
-      chain.feeds.set("ETH", {
-        answer: BigInt(Math.round(usd * 1e8)),
-        updatedAt: Math.floor(Date.now() / 1000),
-      });
-    expect((await set(level("below", priceUsd * 2))).body.error).toContain("that is true now");
-    await chain.feeds.pause();
-    try {
-      await feed(priceUsd * 1.1);
+    const trader = await createTrader(app);
+    const { set, list, address, pass } = trader;
+    await withPrice(app, trader, async (price, feed) => {
+      expect((await set({ when: level("below", price * 2) })).body.error).toContain("that is true now");
+      await feed(price * 1.1);
       await pass(1);
-      const near = await set({ size: "100", ...level("below", priceUsd * 1.005) });
+      const near = await set({ size: "100", when: level("below", price * 1.005) });
       expect(near.body.status).toBe("active");
       // Its quote is a lie: for half of what it sells.
-      const far = await set({ size: "50", ...level("below", priceUsd * 0.8) });
+      const far = await set({ size: "50", when: level("below", price * 0.8) });
       await pass(1);
       const usdc = await usdcOf(address);
-      await feed(priceUsd);
+      await feed(price);
       await pass(2);
       expect(usdc - (await usdcOf(address))).toBe(100_000_000n);
       const [bought] = (await app.rows("orders")).filter(({ state }) => state === "confirmed");
-      const price = 100 / (Number(bought?.bought) / 1e18);
-      expect(price).toBeLessThanOrEqual(priceUsd * 1.005 * 1.01);
+      expect(100 / (Number(bought?.bought) / 1e18)).toBeLessThanOrEqual(price * 1.005 * 1.01);
       const quoted = globalThis.fetch;
       const honest = intercept(({ url }, go) =>
         url.includes("sellAmount=50000000")
           ? quoted(url.replace("sellAmount=50000000", "sellAmount=25000000"))
           : go(),
       );
-      await feed(priceUsd * 0.75);
-      for (let minute = 0; minute < 18; minute++) {
-        await feed(priceUsd * 0.75);
-        await pass(1);
+      for (let minute = 0; minute < 19; minute++) {
+        await feed(price * 0.75);
+        if (minute > 0) await pass(1);
       }
       honest();
       expect(usdc - (await usdcOf(address))).toBe(100_000_000n);
       const rows = await list();
-      expect(rows.find(({ standingId }) => standingId === near.body.standingId)?.status).toBe("ended");
+      const find = (made: typeof near) => rows.find(({ standingId }) => standingId === made.body.standingId);
+      expect(find(near)?.status).toBe("ended");
       // Another moment may cure that: it stays set.
-      expect(rows.find(({ standingId }) => standingId === far.body.standingId)).toMatchObject({
-        status: "active",
-        fired: 1,
-        last: { outcome: expect.stringMatching(/^(?:refused|missed)$/) },
-      });
-    } finally {
-      chain.feeds.resume();
-      await chain.feeds.tick();
-    }
+      const outcome: unknown = expect.stringMatching(/^(?:refused|missed)$/);
+      expect(find(far)).toMatchObject({ status: "active", fired: 1, last: { outcome } });
+    });
     expect(await etherOf(address)).toBeGreaterThan(10n ** 18n);
   });
 });
 
 describe("a standing order ends, and is told so", () => {
   test("by a freeze at any call of its firing: then it is done or has moved nothing", async ({ app }) => {
-    const pass = timePassing(app);
-    const { set, list, address, browser } = await trader(app);
+    const { set, list, address, browser, pass } = await createTrader(app);
     for (let n = 1, isReached = true; isReached; n += STEP) {
-      await app.t.run(async (ctx) => {
-        for (const { _id } of await ctx.db.query("accounts").collect())
-          await ctx.db.patch("accounts", _id, { frozenAt: undefined, thawsAt: undefined });
-      });
+      await patchAll(app, "accounts", { frozenAt: undefined, thawsAt: undefined });
       await set({ when: DAILY });
       const before = await usdcOf(address);
       await comeDue(app);
@@ -246,50 +178,31 @@ describe("a standing order ends, and is told so", () => {
   });
 
   test("with its key, its chat and its login", async ({ app }) => {
-    const pass = timePassing(app);
-    const { set, userId, browser, keyId, address } = await trader(app);
+    const { set, list, userId, browser, keyId, address, pass } = await createTrader(app);
     const before = await usdcOf(address);
     await set({ when: DAILY });
     await browser.mutation(api.accounts.keys.revoke, { keyId });
     const { init } = await keyOf(app, browser, ["trade"]);
-    const rows = async () =>
-      listed.parse((await app.get(`/mcp/defi/standing?userId=${userId}`, init)).body).standing;
-    expect((await rows())[0]?.endReason).toContain("was revoked");
-    expect((await cards(app)).some(({ text }) => /standing order has ended[^]*was revoked/.test(text))).toBe(
-      true,
-    );
+    expect((await list(init))[0]?.endReason).toContain("was revoked");
+    const isTold = ({ text }: { text: string }) => /standing order has ended[^]*was revoked/.test(text);
+    expect((await cards(app)).some(isTold)).toBe(true);
+    /** How the order of a size has ended once it was due. */
+    const endOf = async (size: string) => {
+      await comeDue(app);
+      await pass(2);
+      const row = (await app.rows("alerts")).find(({ order }) => order?.swap.size === size);
+      return [row?.state, row?.endReason];
+    };
     // An expired key: nothing tells it but the next firing.
-    const put = (size: string) =>
-      app.post("/mcp/defi/standing", { userId, fromToken: "USDC", toToken: "ETH", size, when: DAILY }, init);
-    await put("3");
-    await app.t.run(async (ctx) => {
-      for (const { _id } of await ctx.db.query("keys").collect())
-        await ctx.db.patch("keys", _id, { expiresAt: 1 });
-    });
-    await comeDue(app);
-    await pass(2);
-    const [expired] = (await app.rows("alerts")).filter(({ order }) => order?.swap.size === "3");
-    expect([expired?.state, expired?.endReason]).toEqual([
-      "off",
-      "the key that set it is not valid any more",
-    ]);
+    await set({ size: "3", when: DAILY }, init);
+    await patchAll(app, "keys", { expiresAt: 1 });
+    expect(await endOf("3")).toEqual(["off", "the key that set it is not valid any more"]);
     // Nor does it order in another mode than it was set in.
-    const setMode = (paper: { since: number } | undefined) =>
-      app.t.run(async (ctx) => {
-        for (const { _id } of await ctx.db.query("accounts").collect())
-          await ctx.db.patch("accounts", _id, { paper });
-      });
     await say(app, "buy 6 USDC of ETH every day at 09:00");
     await tap(app, "Set");
-    await setMode({ since: 1 });
-    await comeDue(app);
-    await pass(2);
-    await setMode(undefined);
-    const [switched] = (await app.rows("alerts")).filter(({ order }) => order?.swap.size === "6");
-    expect([switched?.state, switched?.endReason]).toEqual([
-      "off",
-      "the account changed between live and paper",
-    ]);
+    await patchAll(app, "accounts", { paper: { since: 1 } });
+    expect(await endOf("6")).toEqual(["off", "the account changed between live and paper"]);
+    await patchAll(app, "accounts", { paper: undefined });
     // What the chat has set needs the chat; a new login ends all.
     await say(app, "buy 4 USDC of ETH every day at 09:00");
     await tap(app, "Set");
@@ -297,16 +210,9 @@ describe("a standing order ends, and is told so", () => {
     await tap(app, "Set");
     const login = "https://auth.example.com|another";
     await app.t.mutation(internal.accounts.claims.changeLogin, { userId, login, reason: "lost" });
-    await app.t.run(async (ctx) => {
-      for (const { _id, claim } of await ctx.db.query("accounts").collect())
-        if (claim !== undefined) await ctx.db.patch("accounts", _id, { claim: { ...claim, dueAt: 0 } });
-    });
-    await app.t.mutation(internal.accounts.claims.completeClaim, { userId });
-    const states = (await app.rows("alerts")).map(({ state, endReason }) => [state, endReason]);
-    expect(states.slice(-2)).toEqual([
-      ["off", "the account has another login"],
-      ["off", "the account has another login"],
-    ]);
+    await claimsTakeEffect(app);
+    const ends = (await app.rows("alerts")).map(({ state, endReason }) => [state, endReason]);
+    expect(ends.slice(-2)).toEqual(Array(2).fill(["off", "the account has another login"]));
     await comeDue(app);
     await pass(2);
     expect(await usdcOf(address)).toBe(before);
@@ -315,16 +221,11 @@ describe("a standing order ends, and is told so", () => {
 
 describe("who may set one", () => {
   test("its owner and keys that trade; the id alone asks the owner, whose tap sets it", async ({ app }) => {
-    const { userId, browser, set } = await trader(app);
-    const ask = (terms: object = {}, init = {}) =>
-      app.post(
-        "/mcp/defi/standing",
-        { userId, fromToken: "USDC", toToken: "ETH", size: "7", when: DAILY, ...terms },
-        init,
-      );
+    const { userId, browser, set, stop } = await createTrader(app);
+    const ask = (init: CallInit = {}) => set({ size: "7", when: DAILY }, init);
     const { init: reads } = await keyOf(app, browser, ["read"]);
     const { init: sends } = await keyOf(app, browser, ["withdraw"]);
-    for (const init of [reads, sends]) expect((await ask({}, init)).status).toBe(403);
+    for (const init of [reads, sends]) expect((await ask(init)).status).toBe(403);
     const asked = await ask();
     expect([asked.status, asked.body.status]).toEqual([202, "awaiting_approval"]);
     expect(await newest(app)).toMatch(
@@ -333,7 +234,7 @@ describe("who may set one", () => {
     const standingId = String(asked.body.standingId);
     // No other way sets, stops or shows it.
     expect((await app.post("/alerts/confirm", { userId, alertId: standingId }, sends)).status).toBe(403);
-    expect((await app.post("/mcp/defi/standing/off", { userId, standingId })).status).toBe(403);
+    expect((await stop({ standingId }, {})).status).toBe(403);
     expect((await app.post("/alerts/off", { userId, standingId }, sends)).status).toBe(403);
     expect((await app.get(`/mcp/defi/standing?userId=${userId}`)).status).toBe(403);
     await tap(app, "Set");
@@ -342,9 +243,7 @@ describe("who may set one", () => {
     // Two orders at one time are two; ten are the most.
     for (let i = 10; i < 19; i++) expect((await set({ size: String(i), when: DAILY })).status).toBe(200);
     expect((await set({ size: "99", when: DAILY })).status).toBe(409);
-    const free = await app.post("/mcp/defi/standing", {
-      ...{ userId: `free-${crypto.randomUUID()}`, fromToken: "USDC", toToken: "ETH", size: "7", when: DAILY },
-    });
+    const free = await set({ userId: `free-${crypto.randomUUID()}`, when: DAILY }, {});
     expect([free.status, free.body.error]).toEqual([403, expect.stringContaining("ownerUrl")]);
     for (const terms of [
       { when: { ...DAILY, timeZone: "Mars/Base" } },
@@ -362,14 +261,13 @@ describe("who may set one", () => {
   test("an address fires the stored order alone, once a minute and ten times a day, until it is dead", async ({
     app,
   }) => {
-    const pass = timePassing(app);
-    const { list, address, userId, init } = await trader(app);
+    const { set, list, address, userId, init, pass } = await createTrader(app);
     const key = { headers: { ...init.headers, "Idempotency-Key": "one" } };
-    const terms = { userId, fromToken: "USDC", toToken: "ETH", size: "2", when: { call: true } };
-    const { body } = await app.post("/mcp/defi/standing", terms, key);
+    const terms = { size: "2", when: { call: true } };
+    const { body } = await set(terms, key);
     const path = String(body.callUrl).replace(/^https?:\/\/[^/]+/, "");
     expect(path).toMatch(/^\/mcp\/defi\/standing\/call\?token=st_[0-9a-f]{64}$/);
-    const again = await app.post("/mcp/defi/standing", terms, key);
+    const again = await set(terms, key);
     expect(again.body).toMatchObject({ standingId: body.standingId, repeated: true });
     expect(again.body.callUrl).toBeUndefined();
     expect(JSON.stringify(await app.rows("alerts"))).not.toContain(path.slice(-64));

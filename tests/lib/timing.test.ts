@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { readLine } from "../../convex/alerts/reading";
+import { readLine } from "../../convex/alerts/words";
 import { parseCommand } from "../../convex/bot/commands";
 import { parseAnswer } from "../../convex/figures/answers";
 import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";

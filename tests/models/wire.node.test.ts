@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { buildRestatementQuestion } from "../../convex/alerts/reading";
+import { buildRestatementQuestion } from "../../convex/alerts/restating";
 import { parseAnswer, toWireSchema } from "../../convex/figures/answers";
 import { buildSnapshotQuestion, createTokenCheck, buildTokenQuestion } from "../../convex/market/questions";
 import type { StructuredQuestion } from "../../convex/providers/models/structure";

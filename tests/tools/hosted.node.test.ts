@@ -304,7 +304,7 @@ test("the id of an owned account alone uses up no share of its owner's, and asks
     const { text } = await call(app, "set_alert", { text: `BTC above ${level}k` }, { userId });
     answers.push(text.includes("asked in their chat") ? "asked" : text);
     for (const { _id: alertId, state } of await app.rows("alerts"))
-      if (state === "proposed") await app.t.mutation(internal.alerts.model.endAlert, { userId, alertId });
+      if (state === "proposed") await app.t.mutation(internal.alerts.proposals.endAlert, { userId, alertId });
   }
   expect(answers).toEqual([
     ...Array<string>(9).fill("asked"),

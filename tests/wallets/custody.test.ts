@@ -129,8 +129,9 @@ describe("every function", () => {
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
       // The seed of a key, or of a call's address, that a card shows once: only with the master key it makes one.
-      "../../convex/alerts/standingOrders.ts confirmStanding",
-      "../../convex/alerts/standingOrders.ts rotateAddress",
+      "../../convex/alerts/proposals.ts accept",
+      "../../convex/alerts/standing.ts proposeStanding",
+      "../../convex/alerts/standing.ts rotateAddress",
       "../../convex/messenger/delivery.ts advanceCards",
       "../../convex/messenger/outbox.ts advanceCard",
       // Sealed.

@@ -1,8 +1,11 @@
 import { BPS, formatUnits } from "../lib/money/amounts";
+import { AppError } from "../lib/errors";
 import { formatDollars } from "../lib/text/numbers";
+import { DAY } from "../lib/time";
 import { formatTokenAmount } from "../wallets/model";
-import { WALLET_TOKENS, parseSize, toUnits } from "../wallets/tokens";
-import { countTimes, describe } from "./grammar";
+import { parseSize, toUnits, WALLET_TOKENS } from "../wallets/tokens";
+import { describe } from "./conditions";
+import { countTimes } from "./schedule";
 import type { Alert, Condition, Standing, StandingOrder } from "./tables";
 
 /** What a standing order says: its words, its total and its bounds. Pure. */
@@ -77,7 +80,7 @@ export function describeTotal(
   const most =
     condition.kind === "clock"
       ? countTimes(condition, now, until)
-      : MOST_CALLS_A_DAY * Math.ceil((until - now) / 86_400_000);
+      : MOST_CALLS_A_DAY * Math.ceil((until - now) / DAY);
   const times = Math.min(timesLeft, most);
   const total = formatTotal(swap, times);
   return `Up to ${times} × ${sold}${total === null ? "" : ` = ${total}`}`;
@@ -85,6 +88,36 @@ export function describeTotal(
 
 /** How many calls of an address fire in a day. */
 export const MOST_CALLS_A_DAY = 10;
+
+/** Why one ends whose time has come, half a sentence. */
+export const OVER = "its time is over";
+
+/** How long an order lives without an end of its own, and at most; so long, too, if its times are counted. */
+const LIFETIME_MS = 90 * DAY;
+const LONGEST_MS = 366 * DAY;
+const MOST_TIMES = 366;
+
+/** When a standing order that is set now ends by itself, epoch ms. */
+export function getEnd({ until, order }: Pick<Alert, "until" | "order">, now: number): number {
+  return until ?? now + (order?.timesLeft === undefined ? LIFETIME_MS : LONGEST_MS);
+}
+
+/** @throws AppError `invalid_request` for a number of times, or an end (epoch ms), that no order has */
+export function requireBounds(
+  { condition, until, order }: Pick<Standing, "condition" | "until" | "order">,
+  now: number,
+  end: number,
+): void {
+  const { times = 1 } = order;
+  const refuse = (message: string) => new AppError("invalid_request", message);
+  if (!(times >= 1 && times <= MOST_TIMES)) throw refuse(`times must be 1 to ${MOST_TIMES}`);
+  if (condition.kind === "price" && times > 1)
+    throw refuse("times must be left out for a price: such an order fills once");
+  if (until !== undefined && until <= now) throw refuse("until is in the past: name a later end");
+  if (end > now + LONGEST_MS) throw refuse("until must be at most a year from now");
+  if (condition.kind === "clock" && countTimes(condition, now, end) === 0)
+    throw refuse("until is before its first time: name a later end");
+}
 
 /** Whether an order waits for a better price than the present one: then its level is its bound. A stop has none. */
 export function isLimit({ token, direction }: PriceCondition, { toToken }: Swap): boolean {

@@ -1,12 +1,13 @@
 import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatBigUsd, formatPercent } from "../lib/text/numbers";
-import { formatDateTime, DAY, HOUR, MINUTE } from "../lib/time";
+import { formatDateTime, HOUR, MINUTE } from "../lib/time";
 import { listKeys } from "../lib/objects";
 import { PRICED_TOKENS } from "../market/tables";
 import { COINS } from "../whales/coins";
+import { formatSchedule } from "./schedule";
 import type { Condition, Observation, TimedCondition } from "./tables";
 
-/** The conditions of alerts: their subjects, their levels, when they fire, and their texts. Pure, and without shapes (`reading` has them). */
+/** The conditions of alerts: their subjects, their levels, when they fire, and their texts. Pure, and without shapes (`shapes` has them). */
 
 /** The windows of a change of price, in hours. */
 export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
@@ -23,8 +24,8 @@ export type Kind = Condition["kind"];
 
 type AlertKind = {
   /**
-   * Its line, told to the model that restates a person's words (`reading` has how each is read), and an example, told to
-   * people who do not know how to say it, and to the model. `null`: it only triggers orders.
+   * Its line, told to the model that restates a person's words (`words` reads it), and an example, told to people who do
+   * not know how to say it, and to the model. `null`: it only triggers orders.
    */
   said: { form: string; example: string } | null;
   /** A `level` is crossed; an `event` is over at once, and the next may fire no matter what was before; a `time` comes. */
@@ -100,17 +101,6 @@ export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 /** The answer while no model can read a person's words. */
 export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
-/** Whether the platform knows a zone of this name. A short form (`CST`) stands for several zones, and the signs of `Etc/GMT+2` are inverted. */
-export function isTimeZone(name: string): boolean {
-  if (name === "UTC") return true;
-  if (!/^(?!etc\/)[a-z]+(?:\/[a-z0-9_+-]+){1,2}$/i.test(name)) return false;
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
-}
-
 /** Whether a coin's price is always sampled, also without an alert. */
 export function isAlwaysSampled(token: string): boolean {
   return PRICED_TOKENS.some((one) => one === token);
@@ -119,13 +109,18 @@ export function isAlwaysSampled(token: string): boolean {
 /** The subject whose observations an alert is compared with, and the side of the level on which it fires. */
 export type Watch = { subject: string; side: "over" | "under"; level: number };
 
-/** The subjects of what is due at a time: digests, research and orders. */
-export const CLOCK = "clock";
-export const BRIEFS = "clock:research";
-export const ORDERS = "clock:order";
+/** The row among the cursors that says when all subjects were last compared. */
+export const COMPARED = "clock";
+/** The subjects of what is due at a time: digests, research and orders, each taken up for itself. */
+export const CLOCKS = ["clock:digest", "clock:research", "clock:clock"] as const;
 
 export function isTimed(condition: Condition): condition is TimedCondition {
   return ALERT_KINDS[condition.kind].observed === "time";
+}
+
+/** Whether observations are compared with a condition; the others come by the clock or by a call. */
+export function isMeasured(condition: Condition): boolean {
+  return !isTimed(condition) && condition.kind !== "call";
 }
 
 /** @param isOrder Whether an order follows: a price is observed more often for it. */
@@ -134,32 +129,23 @@ export function toWatch(condition: Condition, isOrder = false): Watch {
     return { subject, side: isOver ? "over" : "under", level };
   };
   switch (condition.kind) {
-    case "price":
-      return at(
-        `${isOrder ? "trade" : "price"}:${condition.token}`,
-        condition.direction === "above",
-        condition.levelUsd,
-      );
+    case "price": {
+      const { token, direction, levelUsd } = condition;
+      return at(`${isOrder ? "trade" : "price"}:${token}`, direction === "above", levelUsd);
+    }
     case "change": {
       const { token, percent, windowHours, direction } = condition;
-      return at(
-        `change:${token}:${windowHours}`,
-        direction === "up",
-        direction === "up" ? percent : -percent,
-      );
+      const isUp = direction === "up";
+      return at(`change:${token}:${windowHours}`, isUp, isUp ? percent : -percent);
     }
     case "funding":
       return at(`funding:${condition.token}`, condition.direction === "above", condition.percentPerHour);
     case "flow":
       return at(`flow:${condition.token}:${condition.direction}`, true, condition.overUsd);
-    case "digest":
-      return at(CLOCK, true, 0);
-    case "research":
-      return at(BRIEFS, true, 0);
-    case "clock":
-      return at(ORDERS, true, 0);
     case "call":
       return at("call", true, 0);
+    default:
+      return at(`clock:${condition.kind}`, true, 0);
   }
 }
 
@@ -190,7 +176,7 @@ export function toBasis(subject: string): string {
 
 /** What is asked for the values of a basis, and how often; `null` where they come without anybody's alert. */
 export function getDemand(basis: string): AlertKind["demand"] {
-  if (basis === CLOCK) return null;
+  if (basis === COMPARED) return null;
   const { kind, isTrade, token } = parseSubject(basis);
   if (isTrade) return TRADES;
   const { demand } = ALERT_KINDS[kind];
@@ -213,79 +199,6 @@ export function isEvent(subject: string): boolean {
 /** Whether an observation is newer than the last one: a source that lags behind reports an earlier state. */
 export function isNews({ observedAt }: Observation, last: Observation | null, subject: string): boolean {
   return last === null || isEvent(subject) || observedAt > last.observedAt;
-}
-
-/** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
-function getOffset(timeZone: string, at: number): number {
-  // Swedish dates are written as in ISO 8601.
-  const zoned = new Date(at).toLocaleString("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
-  return Date.parse(`${zoned.replace(" ", "T")}Z`) - Math.floor(at / MINUTE) * MINUTE;
-}
-
-/** Weekdays from Sunday on, as they are written in words. */
-export const WEEKDAYS = [
-  "Sunday",
-  "Monday",
-  "Tuesday",
-  "Wednesday",
-  "Thursday",
-  "Friday",
-  "Saturday",
-] as const;
-/** Monday to Friday. */
-export const WORKDAYS = [1, 2, 3, 4, 5];
-
-/** A time of day in a zone, on some days of the week or on one of the month. */
-export type Schedule = { time: string; timeZone: string; days?: number[]; dayOfMonth?: number };
-
-/** Whether a schedule counts a day (days since 1970, which began on a Thursday). */
-function isDay({ days, dayOfMonth }: Schedule, day: number): boolean {
-  const date = new Date(day * DAY);
-  return (
-    (days === undefined || days.includes(date.getUTCDay())) &&
-    (dayOfMonth === undefined || dayOfMonth === date.getUTCDate())
-  );
-}
-
-const toLocalDay = (timeZone: string, at: number): number => Math.floor((at + getOffset(timeZone, at)) / DAY);
-
-/**
- * When the clocks of a zone next show a schedule's time, later than `after` (epoch ms). If they skip it in spring, the hour
- * after it counts, so that every day has one.
- */
-export function getNextTime(schedule: Schedule, after: number): number {
-  const { time, timeZone } = schedule;
-  const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  for (let day = toLocalDay(timeZone, after); ; day++) {
-    if (!isDay(schedule, day)) continue;
-    const wall = day * DAY + hours * HOUR + minutes * MINUTE;
-    // The offset just before: a time that autumn repeats counts once, at its first.
-    const guess = wall - getOffset(timeZone, wall - getOffset(timeZone, wall - DAY) - 1);
-    const at = wall - getOffset(timeZone, guess) === guess ? guess : wall - getOffset(timeZone, wall - DAY);
-    if (at > after) return at;
-  }
-}
-
-/** How often a schedule's time comes after one moment, and not after another (epoch ms). */
-export function countTimes(schedule: Schedule, after: number, until: number): number {
-  const { time, timeZone } = schedule;
-  const first = getNextTime(schedule, after);
-  if (first > until) return 0;
-  const last = toLocalDay(timeZone, until);
-  const midnight = until - ((until + getOffset(timeZone, until)) % DAY);
-  const hasCome = getNextTime({ time, timeZone }, midnight - 1) <= until;
-  let count = isDay(schedule, last) && hasCome ? 1 : 0;
-  for (let day = toLocalDay(timeZone, first); day < last; day++) if (isDay(schedule, day)) count++;
-  return count;
-}
-
-/** `every weekday at 07:30 Europe/Berlin`. */
-export function formatSchedule({ time, timeZone, days, dayOfMonth }: Schedule): string {
-  const isWorkdays = days?.length === WORKDAYS.length && WORKDAYS.every((day) => days.includes(day));
-  const named = days?.map((day) => WEEKDAYS[day] ?? "").join(", ");
-  const on =
-    dayOfMonth === undefined ? (isWorkdays ? "weekday" : (named ?? "day")) : `month on day ${dayOfMonth}`;
-  return `every ${on} at ${time} ${timeZone}`;
 }
 
 /** A condition as a line of the grammar, with unambiguous numbers. @param dollar Stands before amounts in USD. */

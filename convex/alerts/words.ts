@@ -1,0 +1,318 @@
+import { indexNames, type Names } from "../figures/mentions";
+import { resolveSymbol } from "../lib/money/coins";
+import { formatDollars, formatPercent } from "../lib/text/numbers";
+import { trimTrailing } from "../lib/text/strings";
+import { MINUTE } from "../lib/time";
+import { readCommand } from "../social/commands";
+import { COIN, FUNDING_HOURS, WINDOWS } from "./conditions";
+import { getNextTime, readSchedule, type Schedule } from "./schedule";
+import { conditionShape } from "./shapes";
+import { listCoins, type Swap } from "./terms";
+import type { AlertCondition, Condition } from "./tables";
+
+/**
+ * Alerts and standing orders in people's words, read by code. Each clause (a time, a level, a percentage, a window) is taken
+ * out of the text, and what is left has to be a coin, or an order in the grammar of posts: with any other word in it, a text
+ * is no wish that code can read. Pure.
+ */
+
+/** A question about words that leave something open, with what they may mean. */
+export type Question = { say: string; meant?: readonly Condition[] };
+
+/** An alert in words. */
+export type Said = {
+  token: string;
+  /** Whether it says its condition and nothing else. */
+  isExact: boolean;
+  /** Whether the coin's price decides what is meant. */
+  isRelative: boolean;
+  /** The condition, at the coin's price in USD where that matters; `null` for one out of bounds. */
+  decide: (price: number | null) => AlertCondition | Question | null;
+};
+
+type Groups = Partial<Record<string, string>>;
+
+/** A text whose clauses are taken out one after another: the first that fits, or all for a global pattern. */
+function createClauses(text: string) {
+  let rest = text;
+  return {
+    take: (pattern: RegExp, mark = " "): Groups | null => {
+      const found = rest.match(pattern);
+      rest = rest.replace(pattern, mark);
+      return found === null ? null : (found.groups ?? {});
+    },
+    /** What is left, word by word; a comma between two clauses stays where they were. */
+    words: () => rest.split(/\s+/).filter((word) => /[^,;:!?.]/.test(word)),
+  };
+}
+type Clauses = ReturnType<typeof createClauses>;
+
+const NUMBER = String.raw`(?<number>\d{1,3}(?:,\d{3})+(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)`;
+const DAY_NAME = "(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*";
+const EVERY = new RegExp(
+  String.raw`\b(?:every|each) (?<every>day|weekdays?|week|month|${DAY_NAME}(?:(?:, ?|,? and )${DAY_NAME})*)\b` +
+    String.raw`(?: on (?:the |day )?(?<on>\d{1,2}(?:st|nd|rd|th|\.)?|[a-z]{3,9}))?`,
+  "i",
+);
+const AT =
+  /\bat (?<at>\d{1,2}(?::\d\d)?(?: ?(?:am|pm)\b)?)(?![\d,.]*\d)(?: (?<zone>[a-z]+(?:\/[a-z0-9_+-]+){1,2}|utc|gmt)\b)?/i;
+const WINDOW =
+  /(?:\b(?:in|within|per) )?(?:\b(?<count>\d{1,4}) ?|\ban? |(?<=\bper ))(?<unit>h|hrs?|hours?|d|days?|w|weeks?)\b/i;
+const PERCENT = new RegExp(String.raw`(?<sign>[+-])?${NUMBER} ?(?:%|percent\b)`, "i");
+const LEVEL = new RegExp(
+  String.raw`(?<![\w.,-])\$?${NUMBER}(?<multiple>[kкmb])?\$?(?: ?(?:usd|dollars|bucks)\b)?(?![\w%])`,
+  "i",
+);
+const WAYS = {
+  up: /(?<!\w)(?:up|above|over|past|beyond|exceeds|rises|gains|climbs|pumps|jumps)(?!\w)|>/gi,
+  down: /(?<!\w)(?:down|below|under|beneath|falls|drops|dips|loses|dumps|crashes)(?!\w)|</gi,
+} as const;
+const FROM_HERE = /\bfrom (?:here|now|this price|the price now)\b/i;
+/** Words that say nothing about an alert. */
+const FILLERS = new Set(
+  (
+    "a an the me my i alert alerts alarm price set create add make new tell ping notify warn message text let know send " +
+    "when if once as soon it is its gets goes get go to at hits hit reaches reach touches for of on by in within please " +
+    "pls wanna want can you"
+  ).split(" "),
+);
+const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, к: 1e3, m: 1e6, b: 1e9 };
+
+function toNumber({ number = "", multiple = "" }: Groups): number {
+  const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
+  // Whole powers of ten: the product is rounded back to the digits that were written.
+  return Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15));
+}
+
+/** Chinese and Japanese numbers as digits: `12万` is 120000, and `9万5` or `9万5千` 95000. */
+export function spellOutMyriads(text: string): string {
+  return text.replace(
+    /(?<![\d.])(\d{1,9}(?:\.\d{1,9})?)\s?[万萬](?:(\d)(?:千|(?!\d)))?/g,
+    (_, myriads: string, thousands = "0") =>
+      String(Math.round((Number(myriads) * 10 + Number(thousands)) * 1_000)),
+  );
+}
+
+function normalize(text: string): string {
+  const spelled = spellOutMyriads(text.normalize("NFKC").replaceAll("−", "-"))
+    .replace(/\bdaily\b/i, "every day")
+    .replace(/\bweekly\b/i, "every week")
+    .replace(/\s+/g, " ");
+  return trimTrailing(spelled.trim(), ".!?");
+}
+
+/** The time that a text names. @param isNamed Whether it is one without `every`, too. */
+function takeSchedule(clauses: Clauses, isNamed = false): Schedule | { say: string } | null {
+  const found = clauses.take(EVERY);
+  if (found === null && !isNamed) return null;
+  const { every = "day", on } = found ?? {};
+  return readSchedule({ every, on, ...clauses.take(AT) });
+}
+
+/** The alerts that a message says, two or three at most; `null` if any part of it has words that code does not know. */
+export function readAlerts(text: string, names: Names): Said[] | null {
+  const whole = readAlert(text, names);
+  if (whole !== null) return [whole];
+  const parts = text.split(/[,;]?\s(?:and|or|und|et|и|ve)\s|[,;]\s|[;\n&、和]/u);
+  if (parts.length < 2 || parts.length > 3) return null;
+  const found: Said[] = [];
+  for (const part of parts) {
+    const said = readAlert(part, names, found.at(-1)?.token);
+    if (said === null) return null;
+    found.push(said);
+  }
+  return found;
+}
+
+/** The names that need no list of coins. */
+const MAJORS = indexNames([]);
+
+/** Reads a line that says an alert and nothing else; `null` for any other words, and for a condition out of bounds. */
+export function readLine(text: string): AlertCondition | null {
+  const said = readAlert(text, MAJORS);
+  const decided = said?.isExact === true ? said.decide(null) : null;
+  return decided !== null && "kind" in decided ? decided : null;
+}
+
+/** @param before The coin of the alert before it in a message. */
+function readAlert(text: string, names: Names, before = ""): Said | null {
+  const content = normalize(text);
+  const clauses = createClauses(content);
+  const schedule = takeSchedule(clauses, /^digest\b/i.test(content));
+  if (schedule !== null) return readTimed(schedule, clauses.words().join(" "));
+  clauses.take(/\bwake me up\b/i);
+  const flow = clauses.take(/\b(?:whale )?(?<direction>in|out)flow of\b/i)?.["direction"];
+  const isFunding = clauses.take(/\bfunding(?: rate)?\b/i) !== null;
+  const isFromHere = clauses.take(FROM_HERE) !== null;
+  const window = clauses.take(WINDOW);
+  const percent = clauses.take(PERCENT, " # ");
+  const level = percent === null ? clauses.take(LEVEL, " # ") : null;
+  const ways = (["up", "down"] as const).filter((one) => clauses.take(WAYS[one]) !== null);
+  const sign = percent?.["sign"];
+  if (sign !== undefined && !isFunding) ways.push(sign === "+" ? "up" : "down");
+  const [way = null] = ways;
+  const left = clauses.words().map((word) => trimTrailing(word, ",;:!?."));
+  const words = left.filter((word) => !FILLERS.has(word.toLowerCase()));
+  const isExact = way !== null && words.length === left.length;
+  const token = findCoin(words.filter((word) => word !== "#").join(" ") || before, names, isExact);
+  // “1 BTC” is an amount, and no level.
+  if (token === null || ways.some((one) => one !== way) || (way === null && words.at(-1) !== "#"))
+    return null;
+  const said = { token, isExact, isRelative: isFromHere || (way === null && level !== null) };
+  const side = way === "up" ? "above" : "below";
+  const hours = window === null ? null : toHours(window);
+  if (level !== null) {
+    const value = toNumber(level);
+    if (hours !== null || isFunding || isFromHere || (flow !== undefined && way !== "up")) return null;
+    const found = { kind: "flow", token, direction: flow?.toLowerCase(), overUsd: value };
+    if (flow !== undefined) return { ...said, decide: () => fit(found) };
+    return { ...said, decide: (price) => decideLevel(token, way && side, value, price) };
+  }
+  if (percent === null || flow !== undefined) return null;
+  const value = toNumber(percent);
+  if (isFunding && way !== null) {
+    const signed = (sign === "-" ? -value : value) / (hours ?? FUNDING_HOURS);
+    const percentPerHour = Number(signed.toPrecision(12)) + 0;
+    return { ...said, decide: () => fit({ kind: "funding", token, direction: side, percentPerHour }) };
+  }
+  const move = { token, way, percent: value, hours };
+  if (isFunding || (isFromHere && hours !== null)) return null;
+  return {
+    ...said,
+    decide: (price) => (isFromHere && price !== null ? decideFromHere(move, price) : decideChange(move)),
+  };
+}
+
+const toHours = ({ count = "1", unit = "" }: Groups): number =>
+  Number(count) * ({ d: 24, w: 168 }[unit.charAt(0).toLowerCase()] ?? 1);
+
+/** The condition with these fields, if it is within the bounds of its kind. */
+const fit = (fields: object): AlertCondition | null => conditionShape.safeParse(fields).data ?? null;
+
+/** The symbol in words. @param isExact Whether it may be a coin that no list has. */
+function findCoin(words: string, { subjects }: Names, isExact: boolean): string | null {
+  const named = subjects.get(words.toLowerCase()) ?? subjects.get(words.toUpperCase());
+  const symbol = named ?? resolveSymbol(words);
+  return COIN.test(symbol) && (isExact || subjects.has(symbol)) ? symbol : null;
+}
+
+function readTimed(schedule: Schedule | { say: string }, words: string): Said | null {
+  const [, token, always] = /^research (\$?[a-z0-9][a-z0-9.-]{0,19})( always)?$/i.exec(words) ?? [];
+  if (token === undefined && !/^digest$/i.test(words)) return null;
+  const kind = token === undefined ? { kind: "digest" } : { kind: "research", token };
+  const condition = { ...kind, ...schedule, ...(always === undefined ? {} : { always: true }) };
+  const decide = () => ("say" in schedule ? schedule : fit(condition));
+  return { token: "", isExact: true, isRelative: false, decide };
+}
+
+type Side = "above" | "below";
+
+function decideLevel(token: string, side: Side | null, levelUsd: number, price: number | null) {
+  const at = (direction: Side) => fit({ kind: "price", token, direction, levelUsd });
+  if (side !== null) return at(side);
+  if (price !== null && price !== levelUsd) return at(price < levelUsd ? "above" : "below");
+  return askWhich(`${token} at ${formatDollars(levelUsd)}: above or below?`, [at("above"), at("below")]);
+}
+
+function askWhich(say: string, meant: readonly (Condition | null)[]): Question {
+  return { say, meant: meant.filter((one) => one !== null) };
+}
+
+type Move = { token: string; way: "up" | "down" | null; percent: number; hours: number | null };
+
+/** A percentage that counts from the price now is a level. */
+function decideFromHere({ token, way, percent }: Move, price: number) {
+  const at = (direction: Side, factor: number) =>
+    fit({ kind: "price", token, direction, levelUsd: Number((price * factor).toPrecision(5)) });
+  const above = at("above", 1 + percent / 100);
+  const below = at("below", 1 - percent / 100);
+  if (way !== null) return way === "up" ? above : below;
+  return askWhich(`${formatPercent(percent)} up or down from ${formatDollars(price)}?`, [above, below]);
+}
+
+function decideChange({ token, way, percent, hours }: Move) {
+  const within = (direction: "up" | "down", windowHours: number) =>
+    fit({ kind: "change", token, direction, percent, windowHours });
+  if (way === null) {
+    const both = [within("up", hours ?? 24), within("down", hours ?? 24)];
+    return askWhich(`${token} by ${formatPercent(percent)}: up or down?`, both);
+  }
+  if (hours !== null && WINDOWS.some((one) => one === hours)) return within(way, hours);
+  const meant = [1, 4, 24].map((count) => within(way, count));
+  return askWhich(`Within how many hours? Tap, or send it again with one of ${WINDOWS.join(", ")}.`, meant);
+}
+
+/** What a standing order is to do. @param until Epoch ms. */
+export type Wish = { swap: Swap; condition: Condition; times?: number; until?: number };
+
+/** The level of an order, which may stand behind it or, with its coin, before it. */
+const ORDER_LEVEL = new RegExp(
+  String.raw`\b(?:(?:if|when|once|as soon as) (?:the )?(?:price of )?(?<coin>[a-z]{2,10})(?: price)?(?: (?:is|goes|falls|drops|dips|rises|climbs|gets|trades))? )?` +
+    String.raw`(?:at or )?(?<way>below|under|above|over) (?:usd ?|\$)?${NUMBER}(?<multiple>k\b)?(?: ?(?:usd|dollars|\$)(?![a-z]))?`,
+  "i",
+);
+
+/** Reads a standing order from words. `null`: they are none. `say`: they are nearly one, and why not quite. */
+export function readStanding(text: string): Wish | { say: string } | null {
+  if (text.length > 300 || text.includes("?")) return null;
+  const clauses = createClauses(normalize(text).replace(/^dca\b/i, "buy"));
+  const schedule = takeSchedule(clauses);
+  const level = clauses.take(ORDER_LEVEL);
+  const call = clauses.take(/\bon (?:a |each |every )?call\b/i);
+  const { times } = clauses.take(/(?<times>\d{1,3}) times\b/i) ?? {};
+  const { day } = clauses.take(/\buntil (?<day>\d{4}-\d\d-\d\d)\b/i) ?? {};
+  if ([schedule, level, call].filter((one) => one !== null).length !== 1) return null;
+  const rest = clauses.words().join(" ").replace(/,$/, "");
+  const reading = rest.includes(",") ? null : readCommand(rest);
+  if (reading?.kind !== "command") return null;
+  const { fromToken, toToken, size } = reading.command;
+  if (toToken === null) return { say: "A standing order swaps, and sends nothing." };
+  // The same slippage as the endpoint's default.
+  const swap: Swap = { kind: "swap", fromToken, toToken, amount: "0", size, slippageBps: 100 };
+  const condition: Condition | { say: string } =
+    schedule === null
+      ? level === null
+        ? { kind: "call" }
+        : readOrderLevel(level, swap)
+      : "say" in schedule
+        ? schedule
+        : { kind: "clock", ...schedule };
+  if ("say" in condition) return condition;
+  const timeZone = condition.kind === "clock" ? condition.timeZone : "UTC";
+  const noon = day === undefined ? null : Date.parse(`${day}T12:00Z`);
+  if (noon !== null && !(noon > 0)) return { say: `${day} is no day.` };
+  return {
+    swap,
+    condition,
+    ...(times === undefined ? {} : { times: Number(times) }),
+    // To the end of that day.
+    ...(noon === null ? {} : { until: getNextTime({ time: "00:00", timeZone }, noon) - MINUTE }),
+  };
+}
+
+function readOrderLevel(found: Groups, swap: Swap): Condition | { say: string } {
+  const { coin = "", way = "" } = found;
+  return readTrigger(swap, {
+    token: /^(?:it|price)$/i.test(coin) ? "" : coin,
+    direction: /below|under/i.test(way) ? "below" : "above",
+    levelUsd: toNumber(found),
+  });
+}
+
+/** The level that triggers an order; without a named coin that of the one that it trades. `say`: why it triggers none. */
+export function readTrigger(
+  swap: Swap,
+  { token: named, ...level }: { token: string; direction: Side; levelUsd: number },
+): Condition | { say: string } {
+  const coins = listCoins(swap);
+  const symbol = resolveSymbol(named).replace(/^(?:W(?=ETH$)|CB(?=BTC$))/, "");
+  const [only, other] = coins;
+  const token =
+    coins.find((one) => one === symbol) ?? (named === "" && other === undefined ? only : undefined);
+  if (token === undefined)
+    return {
+      say: `The level has to be a price of ${coins.join(" or ") || "ETH or BTC"}, which the order trades.`,
+    };
+  if (!(level.levelUsd > 0 && level.levelUsd <= 1e9)) return { say: `${level.levelUsd} is no price.` };
+  return { kind: "price", token, ...level };
+}
