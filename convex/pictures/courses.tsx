@@ -4,12 +4,8 @@ import { DAY } from "../lib/time";
 import type { PublicPrices } from "../market/views";
 import { subtractCosts, type Token } from "../signals/rules";
 import type { Signal } from "../signals/tables";
-<<<<<<< HEAD
 import type { Worth } from "../wallets/past/looks";
-=======
-import type { Worth } from "../wallets/past/course";
 import { getWay } from "./card";
->>>>>>> 1b9f9e30 (A way has one word, a minute one form, a movement its card; pass-throughs of the market are gone)
 import { Chart, isDrawn, toPoints, type Frame, type Point } from "./chart";
 
 /** Charts of one course over time, on pages and in pictures: a price's day, a wallet's worth, and the record's curves. */

@@ -155,7 +155,7 @@ export const listMoves = internalQuery({
 });
 
 /** A wallet's moves before one of them (`n`), newest first. */
-function queryMoves(ctx: QueryCtx, walletId: string, before: number) {
+export function queryMoves(ctx: QueryCtx, walletId: string, before: number) {
   return ctx.db
     .query("moves")
     .withIndex("by_walletId_and_n", (q) => q.eq("walletId", walletId).lt("n", before))
