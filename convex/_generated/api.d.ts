@@ -149,6 +149,7 @@ import type * as pages_parts from "../pages/parts.js";
 import type * as pages_prices from "../pages/prices.js";
 import type * as pages_record from "../pages/record.js";
 import type * as pages_reference_bytes from "../pages/reference/bytes.js";
+import type * as pages_reference_gunzip from "../pages/reference/gunzip.js";
 import type * as pages_reference_http from "../pages/reference/http.js";
 import type * as pages_reference_texts from "../pages/reference/texts.js";
 import type * as pages_research from "../pages/research.js";
@@ -460,6 +461,7 @@ declare const fullApi: ApiFromModules<{
   "pages/prices": typeof pages_prices;
   "pages/record": typeof pages_record;
   "pages/reference/bytes": typeof pages_reference_bytes;
+  "pages/reference/gunzip": typeof pages_reference_gunzip;
   "pages/reference/http": typeof pages_reference_http;
   "pages/reference/texts": typeof pages_reference_texts;
   "pages/research": typeof pages_research;

@@ -16,7 +16,7 @@ import {
   type CommandName,
   type Sender,
 } from "./commands";
-import { vExchange } from "./questions";
+import { vExchange } from "./tables";
 
 /** The request of a command's handler, its outcome, the help, and the delivery of an answer. */
 

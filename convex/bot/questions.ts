@@ -2,11 +2,12 @@ import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
-import { listRememberedTurns, storeExchange, vChatTurn, vReply, type ChatTurn } from "../chat/runs";
+import { listRememberedTurns, storeExchange, vChatTurn, type ChatTurn } from "../chat/runs";
 import { MINUTE } from "../lib/time";
 import { refuseBeyond } from "../platform/limits/budget";
 import { toBillingSubject, vCaller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
+import type { vExchange } from "./tables";
 
 /**
  * Questions to the assistant in private chats: a user's are stored as their runs; of a chat without a user nothing is stored
@@ -18,9 +19,6 @@ const ANSWERED_WITHIN_MS = 10 * MINUTE;
 /** The private chat, and its linked user; "" for none. */
 const vAsker = v.object({ messengerId: v.string(), userId: v.string() });
 type Asker = Infer<typeof vAsker>;
-
-/** A question and its answer, to be stored with the answer's card. */
-export const vExchange = v.object({ question: v.string(), ...vReply.fields });
 
 /**
  * Counts a question before a model is asked.

@@ -2,6 +2,14 @@ import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { indexOlderThan, type RecordsOf } from "../platform/records";
 
+/** A question to the assistant and its answer, to be stored with the answer's card. */
+export const vExchange = v.object({
+  question: v.string(),
+  answer: v.string(),
+  model: v.string(),
+  tokensUsed: v.number(),
+});
+
 export const botTables = {
   /**
    * Updates that the bot has received: the messenger may deliver one again within a day. Written by `bot/updates`; deleted

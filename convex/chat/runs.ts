@@ -93,7 +93,7 @@ export const start = mutation({
   },
 });
 
-export const vReply = v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() });
+const vReply = v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() });
 
 /** Ends a run and its reservation, in one transaction. */
 export const finishRun = defineMutation(

@@ -17,7 +17,7 @@ type NoAnswer = { kind: "timeout" } | { kind: "unreachable" };
 
 /** One HTTP request, not counted. @returns The answer's text, or why there is none. Never throws for network failures. */
 export async function exchange(
-  url: string,
+  url: string | URL | Request,
   init: RequestInit & { signal: AbortSignal },
 ): Promise<{ kind: "answer"; status: number; headers: Headers; text: string } | NoAnswer> {
   try {

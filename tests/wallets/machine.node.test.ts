@@ -85,7 +85,7 @@ test("a deployment restored from a backup signs nothing for a wallet of which th
   const { status, body } = await send(app);
   expect([status, body.error]).toEqual([
     503,
-    expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
+    expect.stringMatching(/^The chain has transactions of this wallet that this service does not know/),
   ]);
   const repair = internal.wallets.actions.repair;
   expect(await app.t.action(repair, { address: owner.toLowerCase() })).toEqual({ mined: 1, nextNonce: 1 });

@@ -63,7 +63,7 @@ function createHandler(which: Which): Answering["handle"] {
     const packed = joinPieces(held, JSON.stringify(address).slice(1, -1));
     if (hasValue(request, "accept-encoding", "gzip"))
       return respondWith(200, packed, { "Content-Encoding": "gzip" });
-    const { gunzipSync } = await import("fflate");
+    const { gunzipSync } = await import("./gunzip");
     return respondWith(200, new TextDecoder().decode(gunzipSync(packed)));
   };
 }

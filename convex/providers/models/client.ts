@@ -1,11 +1,11 @@
+import OpenAI from "openai";
 import { getOptional, getRequired, getSetting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { parseTolerantly } from "../../lib/text/json";
-import { SECOND } from "../../lib/time";
+import { DAY, SECOND } from "../../lib/time";
 import type { BillingSubject } from "../../platform/limits/callers";
 import type { Refusing } from "../../platform/outside/calls";
 import {
-  buildJsonPost,
   exchange,
   getRefusing,
   isOutage,
@@ -138,16 +138,10 @@ export async function sendPrompt(
     stream: left.has("stream"),
     ...(format === undefined || left.has("schema")
       ? {}
-      : { response_format: { type: "json_schema", json_schema: { ...format, strict: true } } }),
+      : { response_format: { type: "json_schema" as const, json_schema: { ...format, strict: true } } }),
   };
-  const headers = { Authorization: `Bearer ${getRequired("LLM_GATEWAY_API_KEY")}` };
-  const result = await exchange(getAddress(), { ...buildJsonPost(body, headers), signal });
-  if (result.kind !== "answer") {
-    const error = noAnswerError(GATEWAY, result.kind);
-    throw new GatewayFailure(error, result.kind === "timeout" ? null : 0, true);
-  }
   const { usage, model, ...answer } = requireCompletion(
-    parseResponseBody(readCompletionBody(result), format !== undefined),
+    parseResponseBody(await post(body, signal), format !== undefined),
   );
   return {
     ...answer,
@@ -156,6 +150,37 @@ export async function sendPrompt(
     tokensUsed: usage?.total ?? Math.ceil(countChars(prompt) / 4) + Math.ceil(answer.text.length / 4),
     micros: usage === null ? computeMostCost(prompt, limit) : getTokensCost(requestedModel, usage),
   };
+}
+
+/** Posts a request once, by the exchange of all providers. @returns The body of the answer. */
+async function post(body: OpenAI.ChatCompletionCreateParams, signal: AbortSignal): Promise<string> {
+  let failure: unknown = null;
+  const client = new OpenAI({
+    apiKey: getRequired("LLM_GATEWAY_API_KEY"),
+    baseURL: getBaseAddress(getSetting("LLM_ENDPOINT")),
+    organization: null,
+    project: null,
+    // Deadlines and attempts are the caller's.
+    maxRetries: 0,
+    timeout: DAY,
+    fetch: async (url, init) => {
+      try {
+        return new Response(readCompletionBody(await exchange(url, { ...init, signal })));
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    },
+    dangerouslyAllowBrowser: true,
+  });
+  try {
+    return await (await client.chat.completions.create(body, { signal }).asResponse()).text();
+  } catch (error) {
+    // The client wraps what its `fetch` throws, and asks nothing once it is over.
+    throw (
+      failure ?? (signal.aborted ? new GatewayFailure(noAnswerError(GATEWAY, "timeout"), null, true) : error)
+    );
+  }
 }
 
 /**
@@ -208,8 +233,10 @@ function requireCompletion(outcome: ModelOutcome): ReadAnswer {
   }
 }
 
-/** The body of a completion. @throws GatewayFailure for a refusal */
-function readCompletionBody(answer: { status: number; headers: Headers; text: string }): string {
+/** The body of a completion. @throws GatewayFailure for a refusal, and without an answer */
+function readCompletionBody(answer: Awaited<ReturnType<typeof exchange>>): string {
+  if (answer.kind !== "answer")
+    throw new GatewayFailure(noAnswerError(GATEWAY, answer.kind), answer.kind === "timeout" ? null : 0, true);
   const { status, headers, text } = answer;
   if (isSuccess(answer)) return text;
   const written = extractRejectedAnswer(text);
@@ -231,14 +258,12 @@ export function extractRejectedAnswer(words: string): string | null {
 }
 
 /**
- * The chat-completions address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
- * `…/v1beta/openai`), or the whole address.
+ * The base address. `LLM_ENDPOINT` may be the gateway's root, its base of any version (`…/v1`, `…/paas/v4`,
+ * `…/v1beta/openai`), or the whole chat-completions address.
  */
-function getAddress(): string {
-  const endpoint = getSetting("LLM_ENDPOINT");
-  if (endpoint.endsWith("/chat/completions")) return endpoint;
-  const isVersioned = /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint);
-  return `${isVersioned ? endpoint : `${endpoint}/v1`}/chat/completions`;
+function getBaseAddress(endpoint: string): string {
+  if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
+  return /\/v\d{1,2}(?:(?:alpha|beta)\d*)?(?:\/openai)?$/.test(endpoint) ? endpoint : `${endpoint}/v1`;
 }
 
 /**
