@@ -128,7 +128,8 @@ describe("every function", () => {
       /private|secret|mnemonic|seed|sealedKey|envelope/i.test(value.exportReturns()),
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
-      // The seed of a key, or of a call's address, that a card shows once: only with the master key it makes one.
+      // The seed of a code, a key, or a call's address, that a card shows once: only with the master key it makes one.
+      "../../convex/accounts/chats.ts createLoginCode",
       "../../convex/alerts/proposals.ts accept",
       "../../convex/alerts/standing.ts proposeStanding",
       "../../convex/alerts/standing.ts rotateAddress",

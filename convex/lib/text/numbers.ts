@@ -27,15 +27,10 @@ export function formatPoints(value: number, places = 1): string {
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
-/** By the number of decimals: making a format takes much longer than using it. */
-const groupedFormats = new Map<number, Intl.NumberFormat>();
-
 /** `97,250.50`: with so many decimals. */
 export function formatGrouped(value: number, places: number): string {
   const decimals = { minimumFractionDigits: places, maximumFractionDigits: places };
-  const format = groupedFormats.get(places) ?? new Intl.NumberFormat("en-US", decimals);
-  groupedFormats.set(places, format);
-  return format.format(Number(value.toFixed(places))).replace("-", MINUS);
+  return Number(value.toFixed(places)).toLocaleString("en-US", decimals).replace("-", MINUS);
 }
 
 /** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
