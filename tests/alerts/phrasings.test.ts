@@ -72,7 +72,7 @@ describe("a hundred phrasings in ten languages", () => {
 
 /** What the service answers to words that the model restates as a line. */
 async function answered(app: App, words: string, line: string): Promise<[number, string]> {
-  const content = JSON.stringify({ line });
+  const content = JSON.stringify({ line, ask: null });
   app.standins.clear();
   app.standins.fail("llm", { mode: "reply", schema: RESTATEMENT_SCHEMA_NAME, content });
   const { status, body } = await ask(app, words);

@@ -1,5 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/restating";
 import { toChatUser } from "../../convex/messenger/model";
 import { priced as pricedAt } from "../alerts/support";
 import { buy, EIGHT, issued } from "../signals/support";
@@ -239,6 +240,23 @@ describe("alerts", () => {
     };
     for (const [words, card] of Object.entries(table))
       expect([words, (await say(app, words))[0]]).toEqual([words, expect.stringMatching(card)]);
+  });
+
+  test("that leave something open are asked back in the words of the model, with what to send; other words are a question", async ({
+    app,
+  }) => {
+    const restated = (ask: string | null) => {
+      const content = JSON.stringify({ line: null, ask });
+      app.standins.clear("llm");
+      app.standins.fail("llm", { mode: "reply", schema: RESTATEMENT_SCHEMA_NAME, content });
+    };
+    restated("Bei welchem Preis?");
+    expect((await say(app, "sag mir wenn bitcoin fällt"))[0]).toMatch(
+      /^Bei welchem Preis\? Say it like one of these: BTC above/,
+    );
+    expect(await states(app)).toEqual([]);
+    restated(null);
+    expect((await say(app, "why did bitcoin fall"))[0]).toContain("You asked");
   });
 });
 
