@@ -73,9 +73,11 @@ const FILLERS = new Set(
   (
     "a an the me my i alert alerts alarm price set create add make new tell ping notify warn message text let know send " +
     "when if once as soon it is its gets goes get go to at hits hit reaches reach touches for of on by in within please " +
-    "pls wanna want can you"
+    "pls wanna want can you about"
   ).split(" "),
 );
+/** Words that ask for an alert, whatever else they leave open. */
+const ASKS = /\b(?:alerts?|alarm|notify|ping|warn)\b/i;
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, к: 1e3, m: 1e6, b: 1e9 };
 
 function toNumber({ number = "", multiple = "" }: Groups): number {
@@ -155,6 +157,9 @@ function readAlert(text: string, names: Names, before = ""): Said | null {
   const words = left.filter((word) => !FILLERS.has(word.toLowerCase()));
   const isExact = way !== null && words.length === left.length;
   const token = findCoin(words.filter((word) => word !== "#").join(" ") || before, names, isExact);
+  const isBare = way === null && level === null && percent === null && window === null;
+  if (token !== null && isBare && ASKS.test(content))
+    return { token, isExact, isRelative: true, decide: (price) => askLevel(token, price) };
   // “1 BTC” is an amount, and no level.
   if (token === null || ways.some((one) => one !== way) || (way === null && words.at(-1) !== "#"))
     return null;
@@ -212,6 +217,14 @@ function decideLevel(token: string, side: Side | null, levelUsd: number, price: 
   if (side !== null) return at(side);
   if (price !== null && price !== levelUsd) return at(price < levelUsd ? "above" : "below");
   return askWhich(`${token} at ${formatDollars(levelUsd)}: above or below?`, [at("above"), at("below")]);
+}
+
+/** Levels near the price, for words that name none. */
+function askLevel(token: string, price: number | null): Question | null {
+  if (price === null) return null;
+  const near = decideFromHere({ token, way: null, percent: 5, hours: null }, price);
+  const say = `At which price? ${token} is at ${formatDollars(price)}. Tap, or send it again with a price.`;
+  return near !== null && "say" in near ? { ...near, say } : null;
 }
 
 function askWhich(say: string, meant: readonly (Condition | null)[]): Question {
