@@ -44,11 +44,11 @@ const FEES_LEFT = 2n;
  * A request with its exact amount, by its size or else as it is, its value as `estimateValues`, and the warning about it.
  * @throws AppError `invalid_request` for a size that comes to nothing, `upstream` without the live price that it needs.
  */
-export const resolveOrder = withUsage(async (ctx: ActionCtx, wallet: HoldingWallet, given: UserRequest) => {
+export async function resolveOrder(ctx: ActionCtx, wallet: HoldingWallet, given: UserRequest) {
   const request = await resolveAmount(ctx, wallet, given);
   const values = await estimateValues(getOutgoing(request));
   return { request, ...values, slip: await computeSlip(wallet, request, values.value) };
-});
+}
 
 async function resolveAmount(
   ctx: ActionCtx,
