@@ -11,15 +11,15 @@ import { hoursInput, publicAlertShape } from "../whales/http";
 import type { AlertType } from "../whales/tables";
 
 /**
- * Market endpoints under the names and in the shapes of earlier clients, each mapped to the endpoint of today. Earlier
- * clients expect a number in every field: they get 0 where this service otherwise answers `null`.
+ * Endpoints for earlier clients, under the names and in the shapes that those expect; each summary names the present one.
+ * Earlier clients need a number in every statistic: they get 0 where this service otherwise answers `null`.
  */
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
 const days = wholeNumberWithDefault(DEFAULT_DAYS, 1, MAX_DAYS);
 
-/** The query of a window: a token has one signal a day, and the window may begin within a day. */
+/** The query for the last days. A token has one signal a day; the limit has one more because a window may begin within a day. */
 function buildWindow(token: "BTC" | "ETH" | undefined, days: number) {
   const limit = (days + 1) * (token === undefined ? SIGNAL_TOKENS.length : 1);
   return { token: token ?? null, since: startOfMinute(Date.now()) - days * DAY, limit };
@@ -138,10 +138,10 @@ const winrates: MountedEndpoint = defineEndpoint({
   },
 });
 
-/** The least USD of a movement of high significance. */
+/** A movement of at least this many USD has high significance. */
 const HIGH_USD = 10_000_000;
 
-/** The implication of each kind of movement. The direction is the alert's own. */
+/** What each kind of movement implies; the direction comes from the alert itself. */
 const IMPLICATIONS: Record<AlertType, string> = {
   cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
   cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",

@@ -2,22 +2,19 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { CHART_STYLE, DARK, LIGHT } from "../pictures/colours";
 
-/** What all HTML of the service has: icon, style, script and headers. */
+/** The assets that every HTML page shares: icon, style, script and headers. */
 
 export const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
 
-/** Colours as the variables of a style: `--ink: #1f2430; …`. */
+/** Colours as CSS variables: `--ink: #1f2430; …`. */
 function formatVariables(colours: Readonly<Record<string, string>>): string {
   return Object.entries(colours)
     .map(([name, colour]) => `--${name}: ${colour};`)
     .join(" ");
 }
 
-/**
- * The pages' style: that of the reference, but for looking rather than reading. For phones first, for larger screens
- * from 48 rem on.
- */
+/** The style of the pages, which are laid out for a glance. Phones come first; larger screens start at 48 rem. */
 export const STYLE = `
 :root {
   color-scheme: light dark;
@@ -125,8 +122,8 @@ footer p { max-width: none; border-top: 1px solid var(--line); padding-top: 1.25
 `;
 
 /**
- * The pages' only script, which adds to what is readable without it: moments in the reader's own zone, the figures under the
- * pointer in a chart, and, every five minutes while somebody looks, the newest prices of the same page. Every page has all of it.
+ * The only script, the same on every page; all pages are readable without it. It shows times in the reader's zone and the
+ * figures under the pointer in a chart, and fetches the page's live parts again every five minutes while it is visible.
  */
 export const SCRIPT = `(() => {
 const all = (query) => document.querySelectorAll(query);
@@ -176,7 +173,7 @@ if (all("[data-live]").length) setInterval(async () => {
 
 const hashOf = (text: string) => `'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(text))))}'`;
 
-/** Nothing is loaded from elsewhere, and nothing runs but the pages' exact script, which reads this service alone. */
+/** The pages load nothing from elsewhere. Only this exact script runs, and it can connect to this service alone. */
 export const HEADERS = {
   "Cache-Control": "public, max-age=60",
   "Content-Security-Policy": [
