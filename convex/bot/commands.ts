@@ -14,6 +14,8 @@ import { PRINTABLE } from "../platform/records";
 /** The author of a message to the bot, and its chat. */
 const vSender = v.object({
   chatId: v.string(),
+  /** The public name of a group or channel, such as `@news`. */
+  chatName: v.optional(v.string()),
   /** The topic in the chat. */
   threadId: v.optional(v.number()),
   /** Whether it is a private chat of the sender with the bot. */

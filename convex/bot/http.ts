@@ -11,7 +11,12 @@ import { buildPrivateLink, isForGroups, type BotMessage, type Sender } from "./c
 /** The longest text a message can have. */
 const TEXT_LIMIT = 4_096;
 
-const chatShape = z.object({ id: z.int(), type: z.string() });
+const chatShape = z.object({
+  id: z.int(),
+  type: z.string(),
+  /** The public name. */
+  username: z.string().max(64).optional().catch(undefined),
+});
 const personShape = z.object({
   id: z.int().positive(),
   is_bot: z.boolean(),
@@ -225,6 +230,7 @@ function parseSender({ chat, from, sender_chat: spokenFor, ...message }: Written
   const username = speaker === undefined ? from?.username : undefined;
   return {
     chatId: String(chat.id),
+    ...(chat.type === "private" || chat.username === undefined ? {} : { chatName: `@${chat.username}` }),
     ...(thread !== undefined && isTopic === true ? { threadId: thread } : {}),
     alone: chat.type === "private" && chat.id === from?.id,
     messengerId: String(speaker?.id ?? from?.id),

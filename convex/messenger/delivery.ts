@@ -20,6 +20,8 @@ export type PartOutcome = Infer<typeof vOutcome>;
 
 /** So many more due cards are read than there is room for, because some wait for an earlier card to their chat. */
 const SPARE = 5;
+/** News leaves so many places for other cards, which go first. */
+const KEPT_FREE = 5;
 
 /**
  * One round of the delivery: stores the outcomes of parts, and begins the next ones, also of further cards that are due. A
@@ -53,9 +55,14 @@ export const advanceCards = internalMutation({
     for (const { messageId, chat, step } of outcomes) await advance(messageId, chat, step);
     const take = async (state: "queued" | "sending") => {
       if (chats.size >= most) return;
-      for (const row of await queryDueCards(ctx, state, Date.now()).take(most - chats.size + SPARE)) {
+      const [now, room] = [Date.now(), most - chats.size + SPARE];
+      const due = await queryDueCards(ctx, state, now).take(room);
+      const hasNews = due.some(({ news }) => news !== undefined);
+      const first = hasNews ? await queryDueCards(ctx, state, now, false).take(room) : [];
+      for (const row of [...first, ...due]) {
         const chat = nameChat(row);
-        if (chats.size < most && !chats.has(chat)) await advance(row._id, chat, null);
+        const places = row.news === undefined ? most : most - KEPT_FREE;
+        if (chats.size < places && !chats.has(chat)) await advance(row._id, chat, null);
       }
     };
     if (isFirst) await take("sending");

@@ -80,11 +80,19 @@ export async function isDelivering(ctx: QueryCtx): Promise<boolean> {
   return (await findWork(ctx, DELIVERY)) !== null;
 }
 
-/** Cards of a state that are due, the longest due first. @param until Epoch ms. */
-export function queryDueCards(ctx: QueryCtx, state: "queued" | "sending", until: number) {
-  return ctx.db
-    .query("messages")
-    .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", until));
+/** Cards of a state that are due, the longest due first. @param until Epoch ms. @param withNews Whether news is among them. */
+export function queryDueCards(
+  ctx: QueryCtx,
+  state: "queued" | "sending",
+  until: number,
+  withNews: boolean = true,
+) {
+  const cards = ctx.db.query("messages");
+  return withNews
+    ? cards.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", until))
+    : cards.withIndex("by_state_and_news", (q) =>
+        q.eq("state", state).eq("news", undefined).lte("dueAt", until),
+      );
 }
 
 /** Has due cards delivered: by the delivery that is under way, or by a new one. */

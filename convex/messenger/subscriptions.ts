@@ -4,6 +4,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { getOptional, isSet } from "../lib/env";
+import { defined } from "../lib/objects";
 import { DAY, HOUR, SECOND } from "../lib/time";
 import { defineMutation } from "../platform/changes";
 import { NOBODY } from "../platform/records";
@@ -77,7 +78,8 @@ async function queueCards(ctx: MutationCtx, news: ObjectType<typeof vNews>, curs
     .withIndex("by_chatId", (q) => q.gt("chatId", cursor))
     .take(AT_ONCE);
   const buttons = [[{ text: "🔕 Stop these", command: `unsubscribe ${topic}` }]];
-  for (const place of chats.filter((one) => isReceiver(one, topic))) {
+  const own = await findServiceChat(ctx);
+  for (const place of chats.filter((one) => isReceiver(one, topic, own))) {
     const to = { userId: NOBODY, chatId: formatPlace(place), bot: "default" } as const;
     await enqueueCard(ctx, { ...card, ...to, news: topic, buttons });
   }
@@ -85,10 +87,20 @@ async function queueCards(ctx: MutationCtx, news: ObjectType<typeof vNews>, curs
   if (next !== undefined) await queueLater(ctx, news, next);
 }
 
-/** Whether a chat gets a topic's news. The service's own chat gets everything already. */
-function isReceiver({ chatId, topics, refusedSince = Infinity }: Subscription, topic: Topic): boolean {
-  const { chatId: serviceChat } = parsePlace(getOptional("MESSENGER_CHAT_ID") ?? "");
-  return topics.includes(topic) && Date.now() - refusedSince < PATIENCE_MS && chatId !== serviceChat;
+/** The service's own chat: its id, also where it has another one now, or its public name; "" without one. */
+async function findServiceChat(ctx: QueryCtx): Promise<string> {
+  const { chatId } = parsePlace(getOptional("MESSENGER_CHAT_ID") ?? "");
+  return (await getOneFrom(ctx.db, "chatMoves", "by_from", chatId))?.to ?? chatId;
+}
+
+/** Whether a chat gets a topic's news. @param own The service's own chat, which gets everything already. */
+function isReceiver(
+  { chatId, chatName = chatId, topics, refusedSince = Infinity }: Subscription,
+  topic: Topic,
+  own: string,
+): boolean {
+  if (chatId === own || chatName.toLowerCase() === own.toLowerCase()) return false;
+  return topics.includes(topic) && Date.now() - refusedSince < PATIENCE_MS;
 }
 
 /** Whether a queued card is still news to its chat, which may have switched it off since. */
@@ -98,7 +110,8 @@ export async function isNewsTo(
   { news, _creationTime: at }: Doc<"messages">,
 ): Promise<boolean> {
   const row = news === undefined ? null : await findSubscription(ctx, chatId);
-  return news !== undefined && row !== null && isReceiver(row, news) && Date.now() - at < NEWS_MS;
+  if (news === undefined || row === null || Date.now() - at >= NEWS_MS) return false;
+  return isReceiver(row, news, await findServiceChat(ctx));
 }
 
 function findSubscription(ctx: QueryCtx, chatId: string): Promise<Subscription | null> {
@@ -112,23 +125,24 @@ function findSubscription(ctx: QueryCtx, chatId: string): Promise<Subscription |
 export const switchTopics = internalMutation({
   args: {
     chatId: v.string(),
+    chatName: v.optional(v.string()),
     threadId: v.optional(v.number()),
     isPrivate: v.boolean(),
     topics: v.array(vTopic),
     isOn: v.boolean(),
   },
   returns: v.array(vTopic),
-  handler: async (ctx, { chatId, threadId, isPrivate, topics: switched, isOn }) => {
+  handler: async (ctx, { chatId, chatName, threadId, isPrivate, topics: switched, isOn }) => {
     const row = await findSubscription(ctx, chatId);
     const before = row?.topics ?? [];
     const others = before.filter((one) => !switched.includes(one));
     const topics = isOn ? [...others, ...switched] : others;
     if (topics.length === before.length) return before;
     if (row !== null && topics.length === 0) await ctx.db.delete("subscriptions", row._id);
-    else if (row !== null) await ctx.db.patch("subscriptions", row._id, { topics });
+    else if (row !== null) await ctx.db.patch("subscriptions", row._id, { topics, ...defined({ chatName }) });
     else {
       const linked = isPrivate ? await findUserOfMessenger(ctx, chatId) : NOBODY;
-      const place = { chatId, ...(threadId === undefined ? {} : { threadId }) };
+      const place = { chatId, ...defined({ chatName, threadId }) };
       await ctx.db.insert("subscriptions", { ...place, userId: linked ?? toChatUser(chatId), topics });
     }
     return topics;

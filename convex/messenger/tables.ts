@@ -74,6 +74,8 @@ export const messengerTables = {
    */
   subscriptions: defineTable({
     chatId: v.string(),
+    /** The public name of a group or channel, such as `@news`: the service's own chat may be set by it. */
+    chatName: v.optional(v.string()),
     /** The topic of a group in which they were switched on. */
     threadId: v.optional(v.number()),
     /** Whose private chat it is: the linked user, else the account alone (`toChatUser`); `""` for a group or channel. */
@@ -177,6 +179,7 @@ export const messengerTables = {
     onSettled: v.optional(v.object({ handle: v.string(), subject: v.string() })),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
+    .index("by_state_and_news", ["state", "news", "dueAt"])
     .index("by_topic_and_state", ["topic", "state"])
     .index("by_key", ["key"])
     .index("by_userId", ["userId"]),

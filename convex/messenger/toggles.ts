@@ -1,7 +1,8 @@
 import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { getRequired } from "../lib/env";
-import { listKeys } from "../lib/objects";
+import { defined, listKeys } from "../lib/objects";
 import { isAdministrator } from "../providers/messenger";
 import type { Button, Paragraph } from "./format";
 import type { Topic } from "./tables";
@@ -26,10 +27,13 @@ type Answer = { answer: Paragraph[]; buttons?: Button[][] };
  */
 export async function answerToggle(
   ctx: ActionCtx,
-  sender: { chatId: string; threadId?: number | undefined; alone: boolean; messengerId: string },
+  sender: Pick<Doc<"subscriptions">, "chatId" | "chatName" | "threadId"> & {
+    alone: boolean;
+    messengerId: string;
+  },
   { argument, isTap, isStop }: { argument: string; isTap: boolean; isStop: boolean },
 ): Promise<Answer> {
-  const { chatId, threadId, alone, messengerId } = sender;
+  const { chatId, chatName, threadId, alone, messengerId } = sender;
   // A chat that speaks itself is a channel, or a group by its anonymous administrator.
   const decides = alone || messengerId === chatId;
   if (!decides && !(await isAdministrator(getRequired("MESSENGER_BOT_TOKEN"), { chatId, messengerId })))
@@ -37,7 +41,7 @@ export async function answerToggle(
   const [, named = "", way = ""] = /^(?:(\w+)\s+)?(on|off)$/i.exec(argument.toLowerCase()) ?? [];
   const all = listKeys(TOPICS);
   const topics = way === "" ? [] : all.filter((topic) => named === "" || topic === named);
-  const place = { chatId, ...(threadId === undefined ? {} : { threadId }), isPrivate: alone };
+  const place = { chatId, ...defined({ chatName, threadId }), isPrivate: alone };
   const change = { ...place, topics, isOn: way === "on" };
   const on: Topic[] = await ctx.runMutation(internal.messenger.subscriptions.switchTopics, change);
   const stopped = topics.map((topic) => TOPICS[topic].name.toLowerCase()).join(", ");

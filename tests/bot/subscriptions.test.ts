@@ -162,3 +162,21 @@ test("the service's own chat gets news once, also where it subscribes", async ()
   expect(buttons(app)).toEqual(all(["Daily signals"]));
   expect(await tell(app, "Once")).toEqual([String(CHANNEL)]);
 });
+
+test("the service's own chat gets news once, also where it is set by its public name and subscribes", async () => {
+  const app = createBotApp({ env: { MESSENGER_CHAT_ID: "@News_of_today" } });
+  const { update_id: id, channel_post: post } = postOf("/subscribe signals on");
+  const chat = { id: CHANNEL, type: "channel", title: "News", username: "news_of_Today" };
+  await told(app, { update_id: id, channel_post: { ...post, chat, sender_chat: chat } });
+  expect(buttons(app)).toEqual(all(["Daily signals"]));
+  expect(await tell(app, "Once")).toEqual(["@News_of_today"]);
+});
+
+test("the service's own chat gets news once, also where it has become a supergroup and subscribes", async () => {
+  const app = createBotApp({ env: { MESSENGER_CHAT_ID: "-55" } });
+  await become(app, GROUP, ADMIN, "administrator");
+  const { update_id: id, message } = updateOf("moved", { from: ADMIN, chat: -55 });
+  await deliver(app, { update_id: id, message: { ...message, migrate_to_chat_id: GROUP } });
+  await say(app, "/subscribe signals on", { from: ADMIN, chat: GROUP });
+  expect(await tell(app, "Once")).toEqual([String(GROUP)]);
+});

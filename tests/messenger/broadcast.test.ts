@@ -190,3 +190,16 @@ test("a chat that the messenger puts off gets its news later, once, and delays n
   await app.advance(MINUTE);
   expect(chatsOf(texts(app, "News")).sort()).toEqual(["61", "62", "63"]);
 });
+
+test("while the messenger is slow, a person's card waits for no news", async ({ app }) => {
+  for (let chat = 1_000; chat < 1_120; chat++) await subscribe(app, String(chat));
+  app.standins.fail("messenger", { mode: "slow", ms: 10_000 });
+  await app.t.run((ctx) => announce(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
+  await app.advance(3 * SECOND);
+  const askedAt = Date.now();
+  const card = { userId: "", chatId: "77", kind: "approval", paragraphs: [["Approve?"]] };
+  await app.t.run((ctx) => enqueueCard(ctx, card));
+  await app.advance(45 * SECOND);
+  // One call of the messenger takes ten seconds.
+  expect(texts(app, "Approve?").map(({ at }) => at - askedAt < 12 * SECOND)).toEqual([true]);
+});
