@@ -74,7 +74,7 @@ async function place(
   const query = { userId: alert.userId, kind: "custody" as const };
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, query);
   if (wallet === null) throw new AppError("not_found", "The account has no wallet");
-  const { slip: _, ...resolved } = await resolveOrder(ctx, wallet, order.swap);
+  const { unitWarning: _, ...resolved } = await resolveOrder(ctx, wallet, order.swap);
   const { request, value } = resolved;
   const isBound = condition.kind === "price" && isLimit(condition, order.swap);
   const least = isBound && request.kind === "swap" ? await bound(condition, request, value) : null;

@@ -121,7 +121,7 @@ export const placeStanding = internalMutation({
       ...{ userId, key: key ?? undefined, ...terms, by: order.by, address: null },
       idempotencyKey: `standing ${alert._id} ${firing.observation.observedAt}`,
       standingId: alert._id,
-      found: defined({ minBuyAmount: least }),
+      estimate: defined({ minBuyAmount: least }),
     });
     await ctx.db.patch("alertFirings", firingId, { orderId });
     return orderId;

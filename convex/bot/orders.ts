@@ -155,7 +155,7 @@ async function estimateAndAsk(
 ): Promise<CommandOutcome> {
   await charge(ctx, "order", { userId, address: null });
   const wallet = await requireCustodyWallet(ctx, userId);
-  const { slip: _, ...estimated } = await estimateForApproval(ctx, { userId, ...wallet }, order);
+  const { unitWarning: _, ...estimated } = await estimateForApproval(ctx, { userId, ...wallet }, order);
   await ctx.runMutation(internal.wallets.orders.questions.proposeOrder, {
     ...{ userId, walletId: wallet.walletId, by, messengerId: sender.messengerId },
     idempotencyKey: `chat_${updateId}`,

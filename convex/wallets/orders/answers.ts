@@ -108,7 +108,7 @@ export function describeOrder(row: Order, isRepeat: boolean) {
 const WOULD_ASK = "The owner would be asked in the linked chat, and nothing moves before they approve";
 
 /** The public view of a rehearsal. */
-export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal, "slip" | "request">) {
+export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal, "unitWarning" | "request">) {
   const { refusal, isAsked, leftUsd, value, quote, etherPrice } = rehearsed;
   const refused = refusal === null ? null : { status: STATUS[refusal.code], error: refusal.message };
   const feeUsd = quote === null ? null : toUsd((quote.usualFee * BigInt(etherPrice)) / 10n ** 18n);
@@ -133,7 +133,7 @@ export function toRehearsalView(request: UserRequest, rehearsed: Omit<Rehearsal,
 
 function summarize(
   request: UserRequest,
-  { value, quote, etherPrice, leftUsd }: Omit<Rehearsal, "slip" | "request">,
+  { value, quote, etherPrice, leftUsd }: Omit<Rehearsal, "unitWarning" | "request">,
   missing: string | undefined,
 ): string {
   const worth = value === undefined ? "" : ` (${formatUsd(toUsd(BigInt(value)))} USD)`;

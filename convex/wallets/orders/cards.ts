@@ -40,9 +40,9 @@ const DIGITS = 4;
 /** @param facts Known only when the question is asked; `recipient` is `null` for a swap, sums in micro-USD. */
 export function buildQuestionCard(
   row: Order,
-  facts: { found: Estimate; lookAlike: string | null } & Omit<LimitCheck, "refusal">,
+  facts: { estimate: Estimate; lookAlike: string | null } & Omit<LimitCheck, "refusal">,
 ): Required<Card> {
-  const { found, recipient, lookAlike, counted, narrowest } = facts;
+  const { estimate, recipient, lookAlike, counted, narrowest } = facts;
   const { _id, request, value, by, etherPrice, nextCheckAt } = row;
   const dollars = (micro: bigint) => formatCents(toUsd(micro));
   const { most, left } = narrowest;
@@ -52,10 +52,10 @@ export function buildQuestionCard(
       ? "⚠️ there is no live price for it: no limit counts what it moves"
       : `uses ${counted === 0n ? "nothing" : dollars(counted)} of ${of}`;
   const isGas = request.kind === "gas";
-  const fee = isGas ? "fees included" : `fee ≈${describeFee(BigInt(found.usualFee), etherPrice)}`;
+  const fee = isGas ? "fees included" : `fee ≈${describeFee(BigInt(estimate.usualFee), etherPrice)}`;
   const ceiling = isGas
     ? "Once approved it cannot be recalled for ten minutes, not even by a freeze."
-    : `The network fees may reach ${describeFee(BigInt(found.feesInAll), etherPrice)}, no more.`;
+    : `The network fees may reach ${describeFee(BigInt(estimate.feesInAll), etherPrice)}, no more.`;
   const asker = by === "chat" ? "You" : "Somebody who knows your account id";
   const approve = { text: "✅ Approve", command: `approve ${_id}` };
   const refuse = { text: "✖ Refuse", command: `refuse ${_id}` };
@@ -66,7 +66,7 @@ export function buildQuestionCard(
     paragraphs: [
       [
         { bold: `${mark(row)}🔐 Your approval is asked for` },
-        `\n${describeTerms(row, found)} · ${fee} · ${uses}`,
+        `\n${describeTerms(row, estimate)} · ${fee} · ${uses}`,
       ],
       [
         [
@@ -88,12 +88,12 @@ export function buildAddButton(address: string): Button {
 }
 
 /** `25 USDC → ≈0.00749 ETH ($24.97), at least 0.00742`: what leaves is exact, what is bought is rounded. */
-function describeTerms({ request, value }: Pick<Order, "request" | "value">, found: Estimate): string {
+function describeTerms({ request, value }: Pick<Order, "request" | "value">, estimate: Estimate): string {
   if (!isUserRequest(request)) return request.kind;
   const moved = formatMoved(request);
   if (request.kind === "send") return `${moved}${formatWorth(value)} to ${shorten(request.toAddress)}`;
   if (request.kind === "gas") return describeOrder(request);
-  const { buyAmount, minBuyAmount, boughtValue } = found;
+  const { buyAmount, minBuyAmount, boughtValue } = estimate;
   if (buyAmount === undefined || minBuyAmount === undefined) return `${moved} → ${request.toToken}`;
   const least = round(minBuyAmount, request.toToken);
   return `${moved} → ≈${round(buyAmount, request.toToken)} ${request.toToken}${formatWorth(boughtValue)}, at least ${least}`;

@@ -28,26 +28,27 @@ import { quoteSwap, type Offer } from "./swaps";
 import type { UserRequest } from "../tables";
 
 /**
- * What an order comes to before anything of it is signed: its exact amount and worth, its quote and its fees. Nothing is
- * signed, stored or counted. For actions.
+ * Estimates of orders: the exact amount and its value, the quote and the fees. Nothing is signed, stored or counted against
+ * a limit. For actions.
  */
 
-/** An order for gas is exchanged, not quoted. */
+/** A request that has a quote. An order for gas has none: it has a price of its own (`gas`). */
 type Quotable = Exclude<UserRequest, { kind: "gas" }>;
 
-/** A swap's call has some 1,500 bytes, which the chain prices as well. */
+/** The usual size of a call: the chain charges for its bytes, too. */
 const CALL_BYTES = { send: 0, swap: 1_500 };
-/** Network fees that a part of the wallet's ether leaves: the order's own, and that of the next one. */
+/** How many network fees an order for a share of the ether leaves in the wallet: its own, and that of the next order. */
 const FEES_LEFT = 2n;
 
 /**
- * A request with its exact amount, by its size or else as it is, its value as `estimateValues`, and the warning about it.
- * @throws AppError `invalid_request` for a size that comes to nothing, `upstream` without the live price that it needs.
+ * Resolves a request's size to an exact amount; an amount without a size stays. The result has its value (`estimateValues`)
+ * and the warning about its unit. @throws AppError `invalid_request` for a size that comes to nothing, `upstream` without a
+ * live price that the size needs.
  */
 export async function resolveOrder(ctx: ActionCtx, wallet: HoldingWallet, given: UserRequest) {
   const request = await resolveAmount(ctx, wallet, given);
   const values = await estimateValues(getOutgoing(request));
-  return { request, ...values, slip: await computeSlip(wallet, request, values.value) };
+  return { request, ...values, unitWarning: await findUnitWarning(wallet, request, values.value) };
 }
 
 async function resolveAmount(
@@ -64,7 +65,7 @@ async function resolveAmount(
   const size = parseSize(request.size, token);
   if (typeof size === "string") throw new AppError("invalid_request", `size ${size}`);
   const amount =
-    size.kind === "share" ? await computeShare(wallet, size.bps, request) : await computeWorth(size, token);
+    size.kind === "share" ? await computeShare(wallet, size.bps, request) : await toTokenAmount(size, token);
   if (amount > 0n) return { ...request, amount: amount.toString() };
   throw new AppError("invalid_request", `size is less than the smallest unit of ${token}: say more`);
 }
@@ -82,15 +83,15 @@ async function computeShare(wallet: HoldingWallet, bps: number, request: Quotabl
   throw new AppError("invalid_request", `${holds}${fees}: there is nothing to move`);
 }
 
-/** In micro-USD: a smaller amount is not worth its network fee. */
+/** In micro-USD. Nobody orders less on purpose: it is not worth its network fee. */
 const CENT = 10_000n;
 
 /**
- * The warning about an amount without a size that looks like whole tokens instead of smallest units: it is worth less than
- * a cent, and the wallet holds as many whole tokens. Otherwise `null`.
+ * The warning about an amount that probably counts whole tokens instead of smallest units: it is worth less than a cent, and
+ * the wallet holds as many whole tokens. `null` for any other amount, and for a request with a size.
  * @param value In micro-USD; absent without a live price.
  */
-async function computeSlip(
+async function findUnitWarning(
   wallet: HoldingWallet,
   request: UserRequest,
   value: string | undefined,
@@ -111,7 +112,7 @@ async function computeUsualFee({ kind }: Quotable): Promise<bigint> {
 }
 
 /** The amount of `token` that is worth a sum of USD or of another token by the live prices, rounded down. */
-async function computeWorth(
+async function toTokenAmount(
   { amount, unit }: Extract<Size, { kind: "worth" }>,
   token: Symbol,
 ): Promise<bigint> {
@@ -153,7 +154,7 @@ export const rehearse = withUsage(
     const { request, etherPrice } = resolved;
     const { wallet: _, ...forecast } = await forecastFor(request, defined({ value: resolved.value }));
     const facts = { ...forecast, ...resolved };
-    if (wallet === null) return { ...facts, quote: await quoteQuietly(taker, request) };
+    if (wallet === null) return { ...facts, quote: await tryQuote(taker, request) };
     try {
       await requireKey(ctx, wallet.walletId);
       const payer = { ...wallet, userId: order.userId, etherPrice };
@@ -161,7 +162,7 @@ export const rehearse = withUsage(
     } catch (error) {
       const failure = getErrorData(error);
       if (failure === null) throw error;
-      const quote = failure.code === "invalid_request" ? await quoteQuietly(taker, request) : null;
+      const quote = failure.code === "invalid_request" ? await tryQuote(taker, request) : null;
       return { ...facts, quote, refusal: forecast.refusal ?? failure };
     }
   },
@@ -174,8 +175,8 @@ async function quote(payer: Taker, request: Quotable, isOnPaper: boolean) {
   return { ...offer, ...(await estimateFees(call)) };
 }
 
-/** The same for a rehearsal, without a refusal, which is told elsewhere: then it is `null`. */
-async function quoteQuietly(payer: Taker, request: UserRequest): Promise<Quote | null> {
+/** A quote for a rehearsal; `null` where `quote` refuses: the rehearsal has its own refusal. */
+async function tryQuote(payer: Taker, request: UserRequest): Promise<Quote | null> {
   if (request.kind === "gas") return null;
   try {
     const { mostFee: feesInAll, ...quoted } = await quote(payer, request, false);
@@ -186,7 +187,7 @@ async function quoteQuietly(payer: Taker, request: UserRequest): Promise<Quote |
   }
 }
 
-/** @throws AppError as the order would get live, but for what the wallet holds. */
+/** The quote for an order on paper. @throws AppError as the live order would, except for missing holdings. */
 export async function quoteOnPaper(payer: Taker, request: UserRequest) {
   if (request.kind === "gas") throw new AppError("internal", "Fees on paper are paid from the book");
   const quoted = await quote(payer, request, true);
@@ -195,8 +196,8 @@ export async function quoteOnPaper(payer: Taker, request: UserRequest) {
 }
 
 /**
- * An order up to the signature, or to the move of its book.
- * @param margin Factor by which fees may rise, up to the general ceiling, before it is carried out.
+ * Runs an order up to its signature, or on paper up to the move in its book.
+ * @param margin Factor by which fees may rise before the order is carried out, up to the general ceiling.
  */
 async function rehearseOrder(ctx: ActionCtx, payer: PayingWallet, request: UserRequest, margin = 1n) {
   const raise = (fee: bigint) => (fee * margin < MOST_FEE ? fee * margin : MOST_FEE);
@@ -234,7 +235,7 @@ export const estimateForApproval = withUsage(
       value === undefined || usualCostBps === null
         ? undefined
         : (BigInt(value) * (BPS - BigInt(usualCostBps))) / BPS;
-    const found: Estimate = {
+    const estimate: Estimate = {
       mostFee: quoted.mostFee.toString(),
       feesInAll: quoted.feesInAll.toString(),
       usualFee: quoted.usualFee.toString(),
@@ -244,6 +245,6 @@ export const estimateForApproval = withUsage(
         buyAmount: terms?.buyAmount,
       }),
     };
-    return { ...order, found };
+    return { ...order, estimate };
   },
 );

@@ -63,10 +63,12 @@ async function answer<Fields extends object>(
   if (isRehearsal) {
     const { rehearse } = await loadEstimates();
     const work = () => rehearse(ctx, { userId, kind, request }, caller);
-    const { slip, request: resolved, ...rehearsal } = await holdSlot(ctx, caller, work);
-    const refusal = rehearsal.refusal ?? (slip !== null && asksAsTool(call) ? slipFailure(slip).data : null);
+    const { unitWarning, request: resolved, ...rehearsal } = await holdSlot(ctx, caller, work);
+    const refusal =
+      rehearsal.refusal ??
+      (unitWarning !== null && asksAsTool(call) ? unitWarningError(unitWarning).data : null);
     const view = toRehearsalView(resolved, { ...rehearsal, refusal });
-    return new Reply({ ...view, ...describe(resolved), ...buildWarning(call, slip) }, {});
+    return new Reply({ ...view, ...describe(resolved), ...buildWarning(call, unitWarning) }, {});
   }
   const isTool = asksAsTool(call);
   const orderArgs = { ...buildOrder(placed), kind, isTool, now: Date.now() };
@@ -76,17 +78,17 @@ async function answer<Fields extends object>(
     const { orderId, ...opened } =
       wallet.earlier === null
         ? await open(ctx, placed, wallet, isTool)
-        : { orderId: wallet.earlier, isRepeat: true, slip: null };
+        : { orderId: wallet.earlier, isRepeat: true, unitWarning: null };
     const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
     const { executeOrder } = await loadExecution();
     return { row: await executeOrder(ctx, orderId, waitMs), ...opened };
   };
-  const { row, slip, isRepeat } = await holdSlot(ctx, caller, executePlaced, { isOrder: true });
+  const { row, unitWarning, isRepeat } = await holdSlot(ctx, caller, executePlaced, { isOrder: true });
   const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};
   // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
   const exact = describe(isUserRequest(row.request) ? row.request : request);
-  const order = { ...describeOrder(row, isRepeat), ...note, ...exact, ...buildWarning(call, slip) };
+  const order = { ...describeOrder(row, isRepeat), ...note, ...exact, ...buildWarning(call, unitWarning) };
   return new Reply(order, headers, row.txHash === undefined ? 202 : 200);
 }
 
@@ -98,7 +100,8 @@ function buildOrder({ userId, request, call: { caller, idempotencyKey } }: Place
 const SAME_ORDER =
   "The same order was made within the last ten minutes, and this is its outcome: nothing else was moved. To order it once more, pass an idempotencyKey of your own";
 
-const slipFailure = (slip: string) => new AppError("invalid_request", `${slip}. Nothing was signed`);
+const unitWarningError = (unitWarning: string) =>
+  new AppError("invalid_request", `${unitWarning}. Nothing was signed`);
 
 /**
  * Opens an order, or puts it to its owner if the rules require approval.
@@ -112,15 +115,15 @@ async function open(
 ) {
   const { userId, call } = placed;
   const { estimateForApproval, resolveOrder } = await loadEstimates();
-  const { slip, ...resolved } = isAsked
+  const { unitWarning, ...resolved } = isAsked
     ? await estimateForApproval(ctx, { userId, ...wallet }, placed.request)
     : await resolveOrder(ctx, wallet, placed.request);
-  if (slip !== null && isTool) throw slipFailure(slip);
+  if (unitWarning !== null && isTool) throw unitWarningError(unitWarning);
   const opened = await ctx.runMutation(internal.wallets.orders.placing.placeOrder, {
     ...{ ...buildOrder(placed), ...resolved, isTool },
     ...{ walletId: wallet.walletId, address: call.caller.address },
   });
-  return { ...opened, slip };
+  return { ...opened, unitWarning };
 }
 
 /** The shared definition of both endpoints that move funds. */

@@ -96,7 +96,7 @@ export type NewOrder = Ordering & {
   etherPrice: string;
   idempotencyKey?: string | undefined;
   /** The bounds of the estimate that its owner was shown. */
-  found?: Partial<Pick<Estimate, "mostFee" | "minBuyAmount">> | undefined;
+  estimate?: Partial<Pick<Estimate, "mostFee" | "minBuyAmount">> | undefined;
   mentioned?: Mentioned;
   standingId?: Id<"alerts">;
 };
@@ -165,7 +165,7 @@ const BLANK = {
 
 /** The fields of a user's new order, opened or put to its owner. @throws AppError `paused`. */
 export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
-  const { userId, walletId, request, by, key, value, etherPrice, found, mentioned, standingId } = order;
+  const { userId, walletId, request, by, key, value, etherPrice, estimate, mentioned, standingId } = order;
   const paused = getPauseError();
   if (paused !== null) throw paused;
   const wallet = await requireWallet(ctx, walletId);
@@ -188,8 +188,8 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
     ...defined({
       keyId: key?._id,
       idempotencyKey,
-      mostFee: found?.mostFee,
-      minBuyAmount: found?.minBuyAmount,
+      mostFee: estimate?.mostFee,
+      minBuyAmount: estimate?.minBuyAmount,
       value,
       paper,
       standingId,

@@ -131,14 +131,14 @@ export const getPayingWallet = internalQuery({
 /**
  * Opens an HTTP caller's order, or puts it to its owner, in the transaction that decides. A repeated idempotency key
  * returns the earlier order.
- * @param args.found The estimate of the rehearsal, for the owner's card.
+ * @param args.estimate The estimate of the rehearsal, for the owner's card.
  * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it and no chat can approve it;
  * `conflict`, `paused`, `rate_limited`, and the refusals of the limits.
  */
 export const placeOrder = internalMutation({
-  args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, found: v.optional(vEstimate) },
+  args: { ...vPlacing, ...vAsked, ...vTool, address: vFrom, estimate: v.optional(vEstimate) },
   returns: v.object({ orderId: v.id("orders"), isRepeat: v.boolean() }),
-  handler: async (ctx, { keyHash, isTool, found, ...given }) => {
+  handler: async (ctx, { keyHash, isTool, estimate, ...given }) => {
     const { userId, request } = given;
     const now = Date.now();
     const decision = await authorize(ctx, userId, toAction(request), now, keyHash);
@@ -147,10 +147,11 @@ export const placeOrder = internalMutation({
     const earlier = await findRepeatedOrder(ctx, order, isTool, now);
     if (earlier !== null) return { orderId: earlier._id, isRepeat: true };
     if (account === null) return { orderId: (await openOrder(ctx, order))._id, isRepeat: false };
-    if (found === undefined) throw new AppError("conflict", "The owner's rules have just changed: try again");
+    if (estimate === undefined)
+      throw new AppError("conflict", "The owner's rules have just changed: try again");
     // Generate a key for a question without one, by which a repeat finds its outcome.
     const { idempotencyKey = `approval_${crypto.randomUUID()}` } = given;
-    const { _id: orderId } = await askInChat(ctx, { ...order, idempotencyKey, found, account });
+    const { _id: orderId } = await askInChat(ctx, { ...order, idempotencyKey, estimate, account });
     return { orderId, isRepeat: false };
   },
 });

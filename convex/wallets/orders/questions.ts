@@ -59,7 +59,7 @@ export async function expire(ctx: MutationCtx, row: Order, now: number): Promise
   await ctx.db.patch("orders", row._id, buildEndFields((await findEndReason(ctx, row, now)) ?? EXPIRED, now));
 }
 
-type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Estimate };
+type Asking = NewOrder & { account: Doc<"messengerLinks">; estimate: Estimate };
 
 /**
  * Stores a question, and sends its card to the owner's chat. The order's credential will be the owner's tap, whoever
@@ -67,7 +67,7 @@ type Asking = NewOrder & { account: Doc<"messengerLinks">; found: Estimate };
  * @throws AppError `paused`, `rate_limited`, and the refusals of the limits.
  */
 export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking): Promise<Order> {
-  const { userId, request, found } = order;
+  const { userId, request, estimate } = order;
   const { messengerId } = account;
   const now = Date.now();
   const byIdAlone = order.by === "id";
@@ -81,7 +81,7 @@ export async function askInChat(ctx: MutationCtx, { account, ...order }: Asking)
   });
   const row = await requireOrder(ctx, orderId);
   const lookAlike = request.kind === "send" ? await findLookAlike(ctx, userId, request.toAddress) : null;
-  const card = buildQuestionCard(row, { ...checked, found, lookAlike });
+  const card = buildQuestionCard(row, { ...checked, estimate, lookAlike });
   await enqueueCard(ctx, { userId, chatId: messengerId, bot: "default", kind: "approval", ...card });
   return row;
 }
@@ -186,7 +186,7 @@ export const findEarlierQuestion = internalQuery({
 
 /** Puts an order from the owner's own chat to them, once per key: it waits for the tap like other callers' orders. */
 export const proposeOrder = defineMutation(
-  { ...vPlacing, messengerId: v.string(), by: vChatCredential, found: vEstimate },
+  { ...vPlacing, messengerId: v.string(), by: vChatCredential, estimate: vEstimate },
   async (ctx, { messengerId, ...given }) => {
     const order = { ...given, address: null };
     if ((await findEarlierOrder(ctx, order)) !== null) return;
