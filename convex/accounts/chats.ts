@@ -59,18 +59,18 @@ export const takeAccount = internalMutation({
   },
 });
 
-const vStanding = v.object({
-  /** The user whose linked chat it is; `null` for none. */
+const vChatAccount = v.object({
+  /** The user to whom the chat is linked; `null` without a link. */
   userId: v.union(v.string(), v.null()),
-  /** Whether it is the login of that account; without a link, of any. */
+  /** Whether the chat is the login of that user; without a link, of any account. */
   isLogin: v.boolean(),
-  /** When a claim of its takes effect, epoch ms. */
+  /** When the pending claim of the chat takes effect, epoch ms. */
   claimedFrom: v.union(v.number(), v.null()),
 });
-/** What a messenger account has here. */
-export type Standing = Infer<typeof vStanding>;
+/** The account behind a chat: its linked user, and whether the chat is a login or has a pending claim. */
+export type ChatAccount = Infer<typeof vChatAccount>;
 
-export async function readStanding(ctx: QueryCtx, messengerId: string): Promise<Standing> {
+export async function readChatAccount(ctx: QueryCtx, messengerId: string): Promise<ChatAccount> {
   const login = toMessengerLogin(messengerId);
   const userId = await findUserOfMessenger(ctx, messengerId);
   const own = await findAccountByLogin(ctx, login);
@@ -78,11 +78,11 @@ export async function readStanding(ctx: QueryCtx, messengerId: string): Promise<
   return { userId, isLogin: own !== null && own.userId === (userId ?? own.userId), claimedFrom };
 }
 
-/** `readStanding` for actions. */
+/** `readChatAccount` for actions. */
 export const getStanding = internalQuery({
   args: { messengerId: v.string() },
-  returns: vStanding,
-  handler: (ctx, { messengerId }) => readStanding(ctx, messengerId),
+  returns: vChatAccount,
+  handler: (ctx, { messengerId }) => readChatAccount(ctx, messengerId),
 });
 
 const CODE_MS = 10 * MINUTE;

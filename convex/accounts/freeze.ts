@@ -1,6 +1,6 @@
 import type { MutationCtx } from "../_generated/server";
 import { endStandingOrders } from "../alerts/model";
-import type { Standing } from "../alerts/tables";
+import type { StandingOrder } from "../alerts/tables";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import {
@@ -65,7 +65,7 @@ export async function revokeKeys(ctx: MutationCtx, userId: string, after = -1): 
   const revokedAt = Date.now();
   const revoked = (await listKeysOfAccount(ctx, userId)).filter(({ countsFrom }) => countsFrom > after);
   for (const { _id } of revoked) await ctx.db.patch("keys", _id, { revokedAt });
-  const isTheirs = ({ order }: Standing) => revoked.some(({ _id }) => _id === order.keyId);
+  const isTheirs = ({ order }: StandingOrder) => revoked.some(({ _id }) => _id === order.keyId);
   if (revoked.length > 0) await endStandingOrders(ctx, userId, "the key that set it was revoked", isTheirs);
 }
 

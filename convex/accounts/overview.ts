@@ -19,20 +19,20 @@ import { getStateAt } from "../wallets/orders/questions";
 import { vPayer, vWalletKind } from "../wallets/tables";
 import { findPageSession } from "./pageSessions";
 
-/** What an account has, in words for its owner: no secret, and not its id. */
+/** An overview of an account, in words for its owner. It shows no secret, and not the account's id. */
 
-/** The newest orders that are shown, and the most questions of a wallet. */
+/** How many orders are shown, and at most how many open questions of each wallet. */
 const SHOWN_ORDERS = 20;
 const MOST_ASKED = 10;
 
-/** Something in a list: what it is, how it stands, more about it, and its transaction. */
+/** An entry of a list: what it is, its state, details, and its transaction. */
 const vItem = v.object({
   what: v.string(),
   note: v.string(),
   more: v.optional(v.string()),
   txHash: v.optional(v.string()),
 });
-export type Item = Infer<typeof vItem>;
+export type OverviewItem = Infer<typeof vItem>;
 
 const vTerm = v.object({ term: v.string(), value: v.string(), note: v.optional(v.string()) });
 type Term = Infer<typeof vTerm>;
@@ -43,7 +43,7 @@ const vOverview = v.object({
   expiresAt: v.number(),
   isFrozen: v.boolean(),
   leftUsd: v.number(),
-  /** What its owner has to know first. */
+  /** Shown above everything else. */
   warnings: v.array(v.string()),
   wallets: v.array(v.object({ kind: vWalletKind, ...vPayer.fields })),
   waiting: v.array(vItem),
@@ -70,7 +70,7 @@ export const readOverview = internalQuery({
     const alerts = await listUserAlerts(ctx, userId);
     const allowance = await getChatAllowance(ctx, userId, now);
     const keys = await listKeysOfAccount(ctx, userId);
-    const asked = await Promise.all(wallets.map(({ walletId }) => listAsked(ctx, walletId, now)));
+    const asked = await Promise.all(wallets.map(({ walletId }) => listOpenQuestions(ctx, walletId, now)));
     const proposed = alerts.filter(({ state }) => state === "proposed");
     return {
       pseudonym: derivePseudonym(userId),
@@ -127,7 +127,11 @@ function listWarnings(account: Account, now: number): string[] {
 }
 
 /** The questions of a wallet that its owner may still answer. */
-export async function listAsked(ctx: QueryCtx, walletId: string, now: number): Promise<Item[]> {
+export async function listOpenQuestions(
+  ctx: QueryCtx,
+  walletId: string,
+  now: number,
+): Promise<OverviewItem[]> {
   const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "asked");
   const asked = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
   const open = asked.filter(({ state }) => state === "asked");
@@ -145,7 +149,7 @@ export async function listNewestOrders(
   ctx: QueryCtx,
   account: Pick<Account, "userId" | "paper">,
   most = SHOWN_ORDERS,
-): Promise<Item[]> {
+): Promise<OverviewItem[]> {
   const { userId } = account;
   const rows = await ctx.db
     .query("orders")
@@ -159,7 +163,7 @@ export async function listNewestOrders(
   return Promise.all(rows.map((row) => toItem(ctx, row, note(row))));
 }
 
-async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<Item> {
+async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<OverviewItem> {
   const { request, bought, keyId, txHash, error, paper } = row;
   const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
   const why = error === undefined ? "" : ` ${error.replace(GAS_WAY, "")}.`;
@@ -171,7 +175,7 @@ async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<
 
 type Allowance = Awaited<ReturnType<typeof getChatAllowance>>;
 
-/** The limits of 24 hours, and what is left of them. */
+/** The limits of 24 hours with what is left of them, and a change that does not count yet. */
 export function listLimits(row: Account | null, { account, chat }: Allowance, now: number): Term[] {
   const usd = (micro: bigint) => `$${formatUsd(toUsd(micro))}`;
   const left = ({ most, left }: Allowance["chat"]) => ({

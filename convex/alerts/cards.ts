@@ -16,9 +16,9 @@ import {
   isMeasured,
   isTimed,
 } from "./conditions";
-import type { Alert, Condition, Observation, Standing, TimedCondition } from "./tables";
-import { describeStanding, describeTotal, getEnd, isLimit, isStanding } from "./terms";
-import type { Question } from "./words";
+import type { Alert, Condition, Observation, StandingOrder, TimedCondition } from "./tables";
+import { describeStandingOrder, describeTotal, getEnd, isLimit, isStandingOrder } from "./terms";
+import type { Clarification } from "./words";
 
 /** The messenger's cards of alerts and standing orders. Only their buttons set or end one; a typed “yes” does not. */
 
@@ -34,37 +34,40 @@ const buildTap = (what: Tap, text: string, row: Alert): Button => ({
   command: `alert ${what} ${row._id}${what === "skip" ? ` ${row.readyAt.toString(36)}` : ""}`,
 });
 const buildOff = (row: Alert, before = ""): Button =>
-  buildTap("off", `${before}${isStanding(row) ? "Stop" : "Off"}`, row);
+  buildTap("off", `${before}${isStandingOrder(row) ? "Stop" : "Off"}`, row);
 const listSkips = (row: Alert, before = ""): Button[] =>
   row.condition.kind === "clock" ? [buildTap("skip", `${before}Skip next`, row)] : [];
 
 /** An alert or a standing order, as a sentence. */
 export const describeAlert = (row: Alert): string =>
-  isStanding(row) ? describeStanding(row) : describe(row.condition);
+  isStandingOrder(row) ? describeStandingOrder(row) : describe(row.condition);
 
 /** How the cards of an account on paper begin. */
 const mark = ({ order }: Alert): string => (order?.paper === true ? ON_PAPER : "");
 
 /** A question about words, with a button for each possible meaning. */
-export function buildQuestionCard({ say, meant = [] }: Question): AlertCard {
+export function buildClarificationCard({ say, readings = [] }: Clarification): AlertCard {
   const button = (one: Condition, text: string) => ({ text, command: `alert ${formatCondition(one)}` });
   return {
     answer: [[say]],
     buttons:
-      meant.every(({ kind }) => kind === "change") && meant.length > 2
-        ? [meant.map((one) => button(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
-        : meant.map((one) => [
-            button(one, `${meant.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
+      readings.every(({ kind }) => kind === "change") && readings.length > 2
+        ? [readings.map((one) => button(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
+        : readings.map((one) => [
+            button(one, `${readings.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
           ]),
   };
 }
 
 /** The present value of an alert's subject, at most an hour old, and whether the condition holds. */
-export type Present = { latest: Observation | null; holds: boolean };
+export type PresentValue = { latest: Observation | null; holds: boolean };
 
 /** The proposal: what was read and the present value, or what is ordered in all, with buttons to set it. */
-export function buildProposalCard(row: Alert, present: Present = { latest: null, holds: false }): AlertCard {
-  const isOrder = isStanding(row);
+export function buildProposalCard(
+  row: Alert,
+  present: PresentValue = { latest: null, holds: false },
+): AlertCard {
+  const isOrder = isStandingOrder(row);
   const what = describeAlert(row);
   if (row.state === "active") {
     const title = isOrder
@@ -93,7 +96,7 @@ export function buildProposalCard(row: Alert, present: Present = { latest: null,
   };
 }
 
-function listPresent({ condition, once, until }: Alert, { latest, holds }: Present): string[] {
+function listPresent({ condition, once, until }: Alert, { latest, holds }: PresentValue): string[] {
   const now = isTimed(condition)
     ? describeClock(condition)
     : latest && describeObservation(condition, latest);
@@ -111,7 +114,7 @@ function describeClock({ timeZone }: TimedCondition): string {
 }
 
 /** An order's total, its end and its bound. */
-function listTerms(row: Standing, now: number): string {
+function listTerms(row: StandingOrder, now: number): string {
   const { condition, order, expiresAt: end = getEnd(row, now) } = row;
   const bound =
     condition.kind === "price"
@@ -133,7 +136,7 @@ export function buildSetCard(row: Alert, address: Paragraph = []): AlertCard {
     ...(isCall ? [buildTap("rotate", "New address", row)] : []),
     MY_ALERTS,
   ];
-  if (isStanding(row)) {
+  if (isStandingOrder(row)) {
     const first = isTimed(condition) ? `\nFirst: ${formatDateTime(readyAt)}.` : "";
     const title = { bold: `${mark(row)}🔁 Standing order set` };
     const set = [title, `\n${what}${listTerms(row, Date.now())}${first}`];
@@ -148,14 +151,14 @@ export function buildSetCard(row: Alert, address: Paragraph = []): AlertCard {
 /** One that its user has ended, or never set. */
 export function buildOffCard(row: Alert): AlertCard {
   const isNew = row.confirmedAt === undefined;
-  const what = isNew ? "Not set" : isStanding(row) ? "Stopped" : "Off";
-  const on = isNew || isStanding(row) ? [] : [buildTap("again", "On", row)];
+  const what = isNew ? "Not set" : isStandingOrder(row) ? "Stopped" : "Off";
+  const on = isNew || isStandingOrder(row) ? [] : [buildTap("again", "On", row)];
   return { answer: [[`${what}: ${describeAlert(row)}.`]], buttons: [[...on, MY_ALERTS]] };
 }
 
 /** Alerts that their user has not ended. @param why Half a sentence. */
 export function buildEndedAlertsCard(rows: readonly Alert[], why: string): AlertCard {
-  const one = rows.every(isStanding) ? "standing order" : "alert";
+  const one = rows.every(isStandingOrder) ? "standing order" : "alert";
   const title = rows.length === 1 ? `⏹ Your ${one} has ended` : `⏹ Your ${one}s have ended`;
   const lines = rows.map((row) => `\n${describeAlert(row)}`);
   return {
@@ -182,7 +185,7 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
     const isQuiet =
       alert.state === "active" &&
       isMeasured(alert.condition) &&
-      !isStanding(alert) &&
+      !isStandingOrder(alert) &&
       alert.readyAt > now + MINUTE;
     const quiet = isQuiet ? ` · quiet until ${formatDateTime(alert.readyAt)}` : "";
     return `\n${number}. ${describeAlert(alert)}${away}${once ? ", once" : ""}${fired === 0 ? "" : `, fired ${fired === 1 ? "once" : `${fired} times`}`}${quiet}`;
@@ -203,7 +206,7 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
       ...active.map(({ number, alert }) => [
         buildOff(alert, `${number} `),
         ...listSkips(alert, `${number} `),
-        ...(isMeasured(alert.condition) && !isStanding(alert)
+        ...(isMeasured(alert.condition) && !isStandingOrder(alert)
           ? [buildTap("mute", `${number} Mute 2 h`, alert)]
           : []),
       ]),
@@ -268,7 +271,7 @@ const TITLES = {
 
 /** The card of what became of a standing order's firing. @param row As it stands afterwards. @param told.at Epoch ms: when it was due. */
 export function buildOutcomeCard(
-  row: Standing,
+  row: StandingOrder,
   told: { outcome: keyof typeof TITLES; reason: string | undefined; order: Order | null; at: number },
 ): AlertCard {
   const { outcome, reason, order, at } = told;
@@ -284,7 +287,7 @@ export function buildOutcomeCard(
     answer: [
       [
         { bold: `${mark(row)}${TITLES[outcome]}${moved}` },
-        `\n${describeStanding(row)}`,
+        `\n${describeStandingOrder(row)}`,
         ...(reason === undefined ? [] : [`\n${reason}.${late}`]),
         after === "" ? "" : `\n${after}`,
       ],

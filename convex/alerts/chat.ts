@@ -16,8 +16,8 @@ import {
 } from "./cards";
 import { isReached, toWatch } from "./conditions";
 import type { Alert, Condition } from "./tables";
-import { HOW_TO_STAND, isStanding } from "./terms";
-import type { Wish } from "./words";
+import { STANDING_ORDER_EXAMPLES, isStandingOrder } from "./terms";
+import type { StandingOrderRequest } from "./words";
 
 /** Alerts and standing orders in a chat: the words of an order become a card, and taps change what is set. For actions. */
 
@@ -31,9 +31,9 @@ export const buildCallUrl = (token: string): string => `${getSiteUrl()}${CALL_PA
 export async function answerStandingWords(
   ctx: ActionCtx,
   from: { userId: string; messengerId: string },
-  wish: Wish | { say: string },
+  wish: StandingOrderRequest | { say: string },
 ): Promise<AlertCard> {
-  if ("say" in wish) return { answer: [[wish.say], [HOW_TO_STAND]], buttons: [] };
+  if ("say" in wish) return { answer: [[wish.say], [STANDING_ORDER_EXAMPLES]], buttons: [] };
   await requireAhead(ctx, wish.condition);
   const wanted = { ...from, ...wish };
   return buildProposalCard((await ctx.runMutation(internal.alerts.standing.proposeStanding, wanted)).alert);
@@ -58,7 +58,7 @@ export async function requireAhead(ctx: ActionCtx, condition: Condition): Promis
 }
 
 /** What a button does to an alert, its id, and of a skip the time to pass over, in base 36. */
-export const TAPPED = /^(set|once|off|mute|skip|rotate|again) +(\S{1,40})(?: (\w{1,10}))?$/;
+export const TAP_COMMAND = /^(set|once|off|mute|skip|rotate|again) +(\S{1,40})(?: (\w{1,10}))?$/;
 
 /**
  * The card that follows a tap. The list says why nothing more can be set.
@@ -71,7 +71,7 @@ export async function answerTap(
   argument: string,
   messengerId: string,
 ): Promise<AlertCard & { secret?: Secret | undefined }> {
-  const [, what, alertId = "", detail = ""] = TAPPED.exec(argument) ?? [];
+  const [, what, alertId = "", detail = ""] = TAP_COMMAND.exec(argument) ?? [];
   const own = { userId, alertId };
   const order = { userId, standingId: alertId };
   const list = async (say: string): Promise<AlertCard> =>
@@ -95,7 +95,7 @@ export async function answerTap(
           ...own,
           messengerId,
         });
-        return isStanding(alert) ? buildProposalCard(alert) : buildSetCard(alert);
+        return isStandingOrder(alert) ? buildProposalCard(alert) : buildSetCard(alert);
       }
       case "rotate":
         return buildAddressCard(

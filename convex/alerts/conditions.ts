@@ -96,10 +96,10 @@ export const ALERT_KINDS: Readonly<Record<Kind, AlertKind>> = {
 export const FORMS = listKeys(ALERT_KINDS).flatMap((kind) => ALERT_KINDS[kind].said ?? []);
 const EXAMPLES = FORMS.map(({ example }) => example);
 
-export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
+export const ALERT_EXAMPLES = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
 /** The answer while no model can read a person's words. */
-export const UNREAD = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
+export const NO_MODEL_NOW = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
 
 /** Whether a coin's price is always sampled, also without an alert. */
 export function isAlwaysSampled(token: string): boolean {

@@ -20,7 +20,7 @@ import { queryDueAlerts } from "./model";
 import { findLastObservation } from "./observations";
 import { getNextTime } from "./schedule";
 import type { Alert } from "./tables";
-import { isStanding } from "./terms";
+import { isStandingOrder } from "./terms";
 
 /** What comes at its time: digests, orders, and research, which is told when it has changed. */
 
@@ -39,7 +39,7 @@ export const fireDue = defineMutation({ subject: literals(...CLOCKS) }, async (c
     if (!("timeZone" in condition)) continue;
     const next = getNextTime(condition, now);
     const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-    if (isStanding(alert)) await fireOrder(ctx, alert, one, next);
+    if (isStandingOrder(alert)) await fireOrder(ctx, alert, one, next);
     else if (now - readyAt > LATEST_MS) await ctx.db.patch("alerts", alertId, { readyAt: next });
     else if (condition.kind === "digest") {
       const title = { bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` };

@@ -6,7 +6,14 @@ import { DELIVERY_RULES } from "../messenger/webhooks/http";
 import { defineEndpoint, type Call, type MountedEndpoint } from "../platform/http/endpoint";
 import { EXAMPLE_TIME, EXAMPLE_USER, requiredText, userId } from "../platform/http/input";
 import { holdSlot } from "../platform/limits/slots";
-import { alertShape, conditionShape, EXAMPLE_ALERT, nowShape, standingShape, toPublicAlert } from "./shapes";
+import {
+  alertShape,
+  conditionShape,
+  EXAMPLE_ALERT,
+  observationShape,
+  standingOrderShape,
+  toPublicAlert,
+} from "./shapes";
 import { listPublic, standingChange, stopStanding } from "./standingHttp";
 import type { Alert } from "./tables";
 
@@ -27,7 +34,7 @@ const wishShape = z.object({
 
 const answerShape = z.object({
   alert: alertShape,
-  now: nowShape,
+  now: observationShape,
   holdsNow: z.boolean().describe("Whether the condition holds now"),
 });
 
@@ -129,7 +136,7 @@ const list: MountedEndpoint = defineEndpoint({
   input: z.object({ userId }),
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
-    standing: z.array(standingShape).describe("Standing orders, as GET /mcp/defi/standing answers them"),
+    standing: z.array(standingOrderShape).describe("Standing orders, as GET /mcp/defi/standing answers them"),
   }),
   handler: (ctx, { userId }) => listPublic(ctx, userId),
 });
@@ -173,7 +180,7 @@ const end: MountedEndpoint = defineEndpoint({
     output: { alert: EXAMPLE_ALERT },
   },
   input: z.object({ userId, alertId: alertId.optional(), standingId: standingChange.optional() }),
-  returns: z.object({ alert: alertShape.optional(), standing: standingShape.optional() }),
+  returns: z.object({ alert: alertShape.optional(), standing: standingOrderShape.optional() }),
   handler: async (ctx, { userId, alertId, standingId }, call) => {
     if ((alertId === undefined) === (standingId === undefined))
       throw new AppError("invalid_request", "alertId is required, or standingId instead of it");

@@ -12,8 +12,8 @@ import { buildEndedAlertsCard, buildProposalCard } from "./cards";
 import { COMPARED, isMeasured, isTimed, toBasis } from "./conditions";
 import { findLastObservation } from "./observations";
 import { getNextTime } from "./schedule";
-import { alertTables, type Alert, type Standing } from "./tables";
-import { isStanding } from "./terms";
+import { alertTables, type Alert, type StandingOrder } from "./tables";
+import { isStandingOrder } from "./terms";
 
 /** Rows of alerts and standing orders: proposed, switched on, ended. Plain functions, part of their caller's transaction. */
 
@@ -75,7 +75,7 @@ export async function requireAskable(ctx: MutationCtx, userId: string): Promise<
 
 /** Sends a proposal to its owner's chat, whose tap sets it. */
 export async function askOwner(ctx: MutationCtx, alert: Alert, chatId: string): Promise<void> {
-  const what = isStanding(alert) ? "a standing order" : "an alert";
+  const what = isStandingOrder(alert) ? "a standing order" : "an alert";
   const { answer, buttons } = buildProposalCard(alert);
   const paragraphs = [[`Somebody who knows your account id asks for ${what}.`], ...answer];
   await enqueueCard(ctx, {
@@ -170,8 +170,8 @@ export async function endStandingOrders(
   ctx: MutationCtx,
   userId: string,
   why: string,
-  isMeant: (row: Standing) => boolean = () => true,
+  isMeant: (row: StandingOrder) => boolean = () => true,
 ): Promise<void> {
-  const living = (await listLiving(ctx, userId)).filter(isStanding);
+  const living = (await listLiving(ctx, userId)).filter(isStandingOrder);
   await endAlerts(ctx, living.filter(isMeant), why);
 }

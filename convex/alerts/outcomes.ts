@@ -17,8 +17,8 @@ import { buildOutcomeCard } from "./cards";
 import { enqueueOrder, fireOrder, LATEST_MS, toText } from "./watch";
 import { switchOff, vAlert } from "./model";
 import { findLoss } from "./standing";
-import { vStandingOrder, type Firing, type Standing } from "./tables";
-import { describeStanding, isStanding, MOST_CALLS_A_DAY, OVER } from "./terms";
+import { vStandingTerms, type Firing, type StandingOrder } from "./tables";
+import { describeStandingOrder, isStandingOrder, MOST_CALLS_A_DAY, OVER } from "./terms";
 
 /**
  * What becomes of a standing order's firing: its order is opened once by the firing's key, and its outcome told in the
@@ -43,7 +43,7 @@ export const receiveCall = internalMutation({
   returns: v.union(v.boolean(), v.null()),
   handler: async (ctx, { callHash }) => {
     const row = await getOneFrom(ctx.db, "alerts", "by_callHash", callHash);
-    if (row?.state !== "active" || !isStanding(row)) return null;
+    if (row?.state !== "active" || !isStandingOrder(row)) return null;
     const now = Date.now();
     const earlier = (row.order.calls ?? []).filter((at) => at > now - DAY);
     if (earlier.length >= MOST_CALLS_A_DAY || (earlier.at(-1) ?? 0) > now - CALL_PAUSE_MS) return false;
@@ -53,19 +53,19 @@ export const receiveCall = internalMutation({
   },
 });
 
-type Due = { firing: Firing; alert: Standing; order: Order | null };
+type Due = { firing: Firing; alert: StandingOrder; order: Order | null };
 
 /** A firing without an outcome; `null` if it has one. */
 async function findDue(ctx: QueryCtx, firingId: Id<"alertFirings">): Promise<Due | null> {
   const firing = await ctx.db.get("alertFirings", firingId);
   const alert = firing === null ? null : await ctx.db.get("alerts", firing.alertId);
-  if (firing?.outcome !== "due" || alert === null || !isStanding(alert)) return null;
+  if (firing?.outcome !== "due" || alert === null || !isStandingOrder(alert)) return null;
   const order = firing.orderId === undefined ? null : await ctx.db.get("orders", firing.orderId);
   return { firing, alert, order };
 }
 
 const vDueFiring = v.object({
-  alert: vAlert.extend({ order: vStandingOrder }),
+  alert: vAlert.extend({ order: vStandingTerms }),
   order: v.union(vOrderRow, v.null()),
   /** Whether it is too late to begin. */
   isLate: v.boolean(),
@@ -221,7 +221,7 @@ async function tellOutcome(
   await enqueueOwnCard(ctx, { userId, kind: "alert", topic: `alert:${standingId}`, paragraphs, buttons });
   await emitToOwner(ctx, userId, "standing.fired", {
     ...{ firingId: firing._id, standingId, outcome, text },
-    words: describeStanding(alert),
+    words: describeStandingOrder(alert),
     at: toIso(firing.observation.observedAt),
     reason: reason ?? null,
     orderId: order?._id ?? null,
@@ -233,10 +233,10 @@ async function tellOutcome(
 /** What an outcome means for a standing order: its count, and its end. @returns It afterwards. */
 async function advance(
   ctx: MutationCtx,
-  alert: Standing,
+  alert: StandingOrder,
   outcome: Outcome,
   why: Why | undefined,
-): Promise<Standing> {
+): Promise<StandingOrder> {
   const { _id, condition, order } = alert;
   const isOnce = condition.kind === "price";
   const refusals = outcome === "done" ? 0 : order.refusals + (outcome === "refused" ? 1 : 0);

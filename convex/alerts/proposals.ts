@@ -26,18 +26,18 @@ import {
   vAlert,
 } from "./model";
 import { findLastObservation } from "./observations";
-import { confirmStanding, repeatStanding, vSet } from "./standing";
+import { confirmStandingOrder, repeatStandingOrder, vSet } from "./standing";
 import { alertTables, vObservation, type Alert, type Condition } from "./tables";
-import { isStanding } from "./terms";
+import { isStandingOrder } from "./terms";
 
-/** What people do with alerts: propose, confirm, mute, end and list them. */
+/** The transactions behind people's commands: alerts are proposed, confirmed, muted, ended and listed. */
 
-/** Active alerts of a user with a login, and of a `userId` without one, since inventing ids costs nothing. */
+/** The most active alerts of a user with a login, and of a `userId` without one: inventing ids costs nothing. */
 const MOST_ACTIVE = 20;
 const MOST_UNPROVEN = 5;
-/** The most of them that research: each costs the report of a model. */
+/** The most active alerts that research: each firing costs a model's report. */
 const MOST_RESEARCHED = 3;
-/** From each confirmation on; shorter for alerts of a `userId` without a login. */
+/** An alert's life from its last confirmation; shorter for a `userId` without a login. */
 const LIFETIME_MS = 90 * DAY;
 const UNPROVEN_LIFETIME_MS = 30 * DAY;
 const MUTED_MS = 2 * HOUR;
@@ -86,14 +86,14 @@ async function propose(
   return alert;
 }
 
-/** Whether an alert has the end that a request names. */
+/** Whether an alert ends as a request asks; a request without `once` and `until` accepts any end. */
 const hasEnd = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boolean =>
   (once === undefined || once === (row.once ?? false)) && (until === undefined || until === row.until);
 
-/** The alert with the same line. */
+/** The alert in this state whose condition reads the same. */
 const findSame = (condition: Condition, rows: readonly Alert[], state: Alert["state"]): Alert | undefined =>
   rows.find(
-    (row) => row.state === state && !isStanding(row) && describe(row.condition) === describe(condition),
+    (row) => row.state === state && !isStandingOrder(row) && describe(row.condition) === describe(condition),
   );
 
 const vOwn = { userId: v.string(), alertId: v.string() };
@@ -109,10 +109,10 @@ export const accept = internalMutation({
   returns: vSet,
   handler: async (ctx, { userId, alertId, once, messengerId }): Promise<Infer<typeof vSet>> => {
     const row = await requireAlert(ctx, userId, alertId);
-    if (isStanding(row) && messengerId === undefined)
+    if (isStandingOrder(row) && messengerId === undefined)
       throw new AppError("forbidden", "A standing order is set by a tap in its owner's chat");
     if (row.state === "off") throw new AppError("conflict", "This one was switched off: ask for it again");
-    if (isStanding(row)) return confirmStanding(ctx, row, messengerId ?? "");
+    if (isStandingOrder(row)) return confirmStandingOrder(ctx, row, messengerId ?? "");
     return { alert: await confirmAlert(ctx, row, once === true) };
   },
 });
@@ -125,8 +125,10 @@ async function confirmAlert(ctx: MutationCtx, row: Alert, once: boolean): Promis
   const life = isProven || isChatUser(userId) ? LIFETIME_MS : UNPROVEN_LIFETIME_MS;
   const expiresAt = Math.min(now + life, until);
   if (row.state === "proposed") {
-    const active = (await queryInState(ctx, userId, "active").take(ALL)).filter((one) => !isStanding(one));
-    // It replaces the active alert with the same line and another end.
+    const active = (await queryInState(ctx, userId, "active").take(ALL)).filter(
+      (one) => !isStandingOrder(one),
+    );
+    // The proposal replaces the active alert with the same line, which has another end.
     const former = findSame(condition, active, "active");
     if (former !== undefined) await switchOff(ctx, former);
     const others = active.filter((one) => one !== former);
@@ -165,18 +167,18 @@ export const endAlert = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, alertId, isChat }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
-    if (isStanding(row) && isChat !== true) throw new AppError("not_found", NO_ALERT);
+    if (isStandingOrder(row) && isChat !== true) throw new AppError("not_found", NO_ALERT);
     return switchOff(ctx, row);
   },
 });
 
-/** Sets an ended alert again; a standing order is proposed to its owner's chat. @throws AppError as for a new one */
+/** Sets an ended alert again; a standing order is proposed in its owner's chat. @throws AppError as a new one would */
 export const repeatAlert = internalMutation({
   args: { ...vOwn, messengerId: v.string() },
   returns: vAlert,
   handler: async (ctx, { userId, alertId, messengerId }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
-    if (isStanding(row)) return repeatStanding(ctx, row, messengerId);
+    if (isStandingOrder(row)) return repeatStandingOrder(ctx, row, messengerId);
     const { condition, once = false } = row;
     return confirmAlert(ctx, await propose(ctx, { userId, condition, once }, null), once);
   },
@@ -188,7 +190,7 @@ export const mute = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, alertId }): Promise<Alert> => {
     const row = await requireAlert(ctx, userId, alertId);
-    if (row.state !== "active" || !isMeasured(row.condition) || isStanding(row))
+    if (row.state !== "active" || !isMeasured(row.condition) || isStandingOrder(row))
       throw new AppError("conflict", "Only an active alert on a value can be muted");
     await ctx.db.patch("alerts", row._id, { readyAt: Math.max(row.readyAt, Date.now() + MUTED_MS) });
     return getOrThrow(ctx, "alerts", row._id);
@@ -204,15 +206,19 @@ const vLastFiring = v.object({
 });
 const vListed = v.object({
   alert: vAlert,
-  /** The present value of an active one. */
+  /** The present value, for active alerts. */
   latest: v.union(vObservation, v.null()),
-  /** The last firing of a standing order that has an outcome. */
+  /** The last firing with an outcome, for standing orders. */
   last: v.union(vLastFiring, v.null()),
 });
 type Listed = Infer<typeof vListed>;
 
 /** A user's alerts and standing orders: active ones, proposals, and ended ones, newest first. */
-export async function listWithValues(ctx: QueryCtx, userId: string, mostEnded?: number): Promise<Listed[]> {
+export async function listAlertsWithValues(
+  ctx: QueryCtx,
+  userId: string,
+  mostEnded?: number,
+): Promise<Listed[]> {
   const alerts = await listUserAlerts(ctx, userId, mostEnded);
   const listed: Listed[] = [];
   for (const alert of alerts) {
@@ -226,7 +232,7 @@ export async function listWithValues(ctx: QueryCtx, userId: string, mostEnded?: 
 }
 
 async function findLastFiring(ctx: QueryCtx, row: Alert): Promise<Listed["last"]> {
-  if (!isStanding(row)) return null;
+  if (!isStandingOrder(row)) return null;
   const firings = ctx.db
     .query("alertFirings")
     .withIndex("by_alertId_and_observation", (q) => q.eq("alertId", row._id))
@@ -241,12 +247,12 @@ async function findLastFiring(ctx: QueryCtx, row: Alert): Promise<Listed["last"]
 export const listAlerts = internalQuery({
   args: { userId: v.string(), mostEnded: v.optional(v.number()) },
   returns: v.array(vListed),
-  handler: (ctx, { userId, mostEnded }) => listWithValues(ctx, userId, mostEnded),
+  handler: (ctx, { userId, mostEnded }) => listAlertsWithValues(ctx, userId, mostEnded),
 });
 
 const MOVED_AT_ONCE = 500;
 
-/** Ends all of a user's alerts; proposals too, since a late confirmation would switch them on. */
+/** Ends all of a user's alerts, and the proposals too: a late confirmation would switch those on. */
 export const endAllAlerts = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
   for (const row of await listLiving(ctx, userId)) await switchOff(ctx, row);
 });

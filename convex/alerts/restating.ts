@@ -11,9 +11,9 @@ import { toBillingSubject, type Caller } from "../platform/limits/callers";
 import { charge } from "../platform/limits/charges";
 import { deadlines } from "../platform/outside/deadlines";
 import type { StructuredQuestion } from "../providers/models/structure";
-import { formatCondition, FORMS, FUNDING_HOURS, HOW_TO_SAY, isTimed, UNREAD } from "./conditions";
+import { formatCondition, FORMS, FUNDING_HOURS, ALERT_EXAMPLES, isTimed, NO_MODEL_NOW } from "./conditions";
 import type { AlertCondition } from "./tables";
-import { readLine, spellOutMyriads, type Question } from "./words";
+import { parseAlertLine, expandMyriads, type Clarification } from "./words";
 
 /**
  * The last resort for words that code does not read, in any language: a model restates them as one line, which is read as a
@@ -24,7 +24,7 @@ import { readLine, spellOutMyriads, type Question } from "./words";
 export type Restated =
   | { kind: "read"; line: string }
   /** The line does not say what the words do, or they leave something open. */
-  | ({ kind: "open" } & Question)
+  | ({ kind: "open" } & Clarification)
   /** The words ask for no alert that a line can say, or no model could read them. */
   | { kind: "none"; say: string };
 
@@ -36,13 +36,15 @@ export async function restateWords(
   facts: readonly Fact[],
 ): Promise<Restated> {
   const restated = await askModel(ctx, words, caller);
-  if (restated === null) return { kind: "none", say: UNREAD };
+  if (restated === null) return { kind: "none", say: NO_MODEL_NOW };
   const { line, ask } = restated;
-  const condition = line === null ? null : readLine(line);
+  const condition = line === null ? null : parseAlertLine(line);
   if (line === null || condition === null)
-    return ask === null ? { kind: "none", say: HOW_TO_SAY } : { kind: "open", say: `${ask} ${HOW_TO_SAY}` };
+    return ask === null
+      ? { kind: "none", say: ALERT_EXAMPLES }
+      : { kind: "open", say: `${ask} ${ALERT_EXAMPLES}` };
   const say = findDifference(condition, line, words, facts);
-  return say === null ? { kind: "read", line } : { kind: "open", say, meant: [condition] };
+  return say === null ? { kind: "read", line } : { kind: "open", say, readings: [condition] };
 }
 
 /** A question about the difference between a line and the words, in the coin or the numbers; `null` without one. */
@@ -52,7 +54,7 @@ export function findDifference(
   words: string,
   facts: readonly Fact[],
 ): string | null {
-  const text = spellOutMyriads(normalizeText(words).normalize("NFKC"));
+  const text = expandMyriads(normalizeText(words).normalize("NFKC"));
   if ("token" in condition && !isNamed(condition.token, text, facts))
     return `I read ${condition.token}, and your words do not name it: name the coin by its symbol.`;
   const { needed, allowed, said } = compareNumbers(condition, line, text);

@@ -22,7 +22,12 @@ export type SaidSchedule = {
 };
 
 /** Reads a schedule. `say`: why it is none. */
-export function readSchedule({ every, on, at = "", zone = "UTC" }: SaidSchedule): Schedule | { say: string } {
+export function parseSchedule({
+  every,
+  on,
+  at = "",
+  zone = "UTC",
+}: SaidSchedule): Schedule | { say: string } {
   const [, hour = "", minute = "00", half = ""] = /^(\d{1,2})(?::(\d\d))? ?(am|pm)?$/i.exec(at) ?? [];
   const hours = half === "" ? Number(hour) : (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0);
   if (hour === "" || hours > 23 || Number(minute) > 59)

@@ -15,11 +15,11 @@ import { deadlines } from "../platform/outside/deadlines";
 import { defineProviderAction, takeUsage, withUsage } from "../platform/outside/calls";
 import { askCandles, askTrade } from "../providers/data/coinbase";
 import { limitSourceRate } from "../providers/data/publicData";
-import type { Present } from "./cards";
+import type { PresentValue } from "./cards";
 import {
   formatCondition,
   getDemand,
-  HOW_TO_SAY,
+  ALERT_EXAMPLES,
   isAlwaysSampled,
   isMeasured,
   isReached,
@@ -28,65 +28,68 @@ import {
 } from "./conditions";
 import { restateWords } from "./restating";
 import type { Alert, Condition, Observation } from "./tables";
-import { readAlerts, type Question, type Said } from "./words";
+import { parseAlerts, type Clarification, type ParsedAlert } from "./words";
 
-/** From people's words and programs' conditions to proposals of alerts, and the prices that only alerts need. */
+/** Proposals of alerts, from people's words and programs' conditions; and the prices that only alerts need. For actions. */
 
-export type Proposed = { alert: Alert; present: Present };
+export type ProposedAlert = { alert: Alert; present: PresentValue };
 
-/** The choices of a person or a program besides the condition. */
-type Choice = Pick<Alert, "userId" | "once" | "until">;
+/** The user of a new alert, and its end. */
+type AlertOptions = Pick<Alert, "userId" | "once" | "until">;
 
-/** The result of reading a person's words: a proposal, a question back (`open`), or no alert (`none`). */
-export type Answered =
-  | { kind: "proposed"; proposed: Proposed }
+/** The answer to a person's words: a proposal, a question back (`open`), or no alert (`none`). */
+export type AlertAnswer =
+  | { kind: "proposed"; proposed: ProposedAlert }
   | { kind: "none"; say: string }
-  | ({ kind: "open" } & Question);
+  | ({ kind: "open" } & Clarification);
 
 /**
  * Reads an alert from words in any language and stores it as a proposal. If the words leave something open, or contradict
  * the reading, the person gets a question.
  */
 export const answerAlertWords = withUsage(
-  async (ctx, caller: Caller, choice: Choice, text: string): Promise<Answered> => {
+  async (ctx, caller: Caller, choice: AlertOptions, text: string): Promise<AlertAnswer> => {
     const words = text.toWellFormed().trim();
     // The endpoint takes 300 characters: a longer message asks for no alert.
-    if (words.length > 300) return { kind: "none", say: HOW_TO_SAY };
+    if (words.length > 300) return { kind: "none", say: ALERT_EXAMPLES };
     const facts = await readListFacts(ctx, DAY);
     const names = indexNames(facts);
-    const read = readAlerts(words, names);
+    const read = parseAlerts(words, names);
     const restated = read === null ? await restateWords(ctx, words, caller, facts) : null;
     if (restated !== null && restated.kind !== "read") return restated;
     const line = restated?.line ?? words;
     const found: Condition[] = [];
-    for (const said of read ?? readAlerts(line, names) ?? []) {
-      const decided = await decide(ctx, said);
-      if (decided === null) return { kind: "none", say: HOW_TO_SAY };
+    for (const said of read ?? parseAlerts(line, names) ?? []) {
+      const decided = await resolveCondition(ctx, said);
+      if (decided === null) return { kind: "none", say: ALERT_EXAMPLES };
       if (!("kind" in decided)) return { kind: "open", ...decided };
       found.push(decided);
     }
-    if (found.length > 1) return { kind: "open", say: "Set each on its own:", meant: found };
+    if (found.length > 1) return { kind: "open", say: "Set each on its own:", readings: found };
     const [condition] = found;
-    if (condition === undefined) return { kind: "none", say: HOW_TO_SAY };
+    if (condition === undefined) return { kind: "none", say: ALERT_EXAMPLES };
     const present = await getPresent(ctx, condition);
-    const other = await findThousands(ctx, line, names);
-    const doubt = findDoubt(condition, present, { isExact: read?.[0]?.isExact === true, other });
+    const other = await readPointAsSeparator(ctx, line, names);
+    const doubt = findClarification(condition, present, { isExact: read?.[0]?.isExact === true, other });
     if (doubt !== null) return { kind: "open", ...doubt };
     return {
       kind: "proposed",
-      proposed: { alert: await store(ctx, caller, { ...choice, condition }), present },
+      proposed: { alert: await storeProposal(ctx, caller, { ...choice, condition }), present },
     };
   },
 );
 
-/** What words mean at the coin's present price, where that matters. */
-async function decide(ctx: ActionCtx, said: Said): Promise<ReturnType<Said["decide"]>> {
-  return said.decide(said.isRelative ? await getPrice(ctx, said.token) : null);
+/** The condition of a parsed alert, at the coin's present price where it depends on that. */
+async function resolveCondition(
+  ctx: ActionCtx,
+  said: ParsedAlert,
+): Promise<ReturnType<ParsedAlert["toCondition"]>> {
+  return said.toCondition(said.needsPrice ? await getPrice(ctx, said.token) : null);
 }
 
 /** A coin's price in USD; `null` if no source has it now. */
 export async function getPrice(ctx: ActionCtx, token: string): Promise<number | null> {
-  await learn(ctx, token);
+  await ensurePrices(ctx, token);
   return (await getLatest(ctx, `price:${token}`))?.value ?? null;
 }
 
@@ -94,38 +97,45 @@ function getLatest(ctx: ActionCtx, subject: string): Promise<Observation | null>
   return ctx.runQuery(internal.alerts.observations.getLatestObservation, { subject, at: Date.now() });
 }
 
-/** A caller with only the id of an owned account asks its owner. */
-function store(ctx: ActionCtx, { credential }: Caller, proposal: Choice & Pick<Alert, "condition">) {
+/** Stores a proposal. A caller with only the id of an owned account asks its owner. */
+function storeProposal(
+  ctx: ActionCtx,
+  { credential }: Caller,
+  proposal: AlertOptions & Pick<Alert, "condition">,
+) {
   return ctx.runMutation(internal.alerts.proposals.storeProposal, {
     ...proposal,
     asksOwner: credential === "id",
   });
 }
 
-/** The same for programs, which send words or a condition. @throws AppError `invalid_request` that says what to send instead. */
+/**
+ * `answerAlertWords` for programs, which send words or a condition.
+ * @throws AppError `invalid_request` that says what to send instead.
+ */
 export const proposeAlert = withUsage(
   async (
     ctx,
     caller: Caller,
-    choice: Choice,
+    choice: AlertOptions,
     request: { text: string } | { condition: Condition },
-  ): Promise<Proposed> => {
+  ): Promise<ProposedAlert> => {
     if ("condition" in request) {
       const present = await getPresent(ctx, request.condition);
-      return { alert: await store(ctx, caller, { ...choice, ...request }), present };
+      return { alert: await storeProposal(ctx, caller, { ...choice, ...request }), present };
     }
     const answered = await answerAlertWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
-    const { say, meant = [] } = answered.kind === "open" ? answered : { say: answered.say };
-    const lines = meant.map((one) => formatCondition(one)).join(", or ");
+    const { say, readings = [] } = answered.kind === "open" ? answered : { say: answered.say };
+    const lines = readings.map((one) => formatCondition(one)).join(", or ");
     const advice = lines === "" ? say : `${say} Say ${lines}`;
     throw new AppError("invalid_request", advice.replace(/\.$/, ""));
   },
 );
 
 /** The present value of a condition's subject. @throws AppError `invalid_request` for a coin without a price. */
-async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present> {
-  if (condition.kind === "price" || condition.kind === "change") await learn(ctx, condition.token);
+async function getPresent(ctx: ActionCtx, condition: Condition): Promise<PresentValue> {
+  if (condition.kind === "price" || condition.kind === "change") await ensurePrices(ctx, condition.token);
   if (condition.kind === "research") await resolveFocus(ctx, condition.token);
   if (!isMeasured(condition)) return { latest: null, holds: false };
   const watch = toWatch(condition);
@@ -134,41 +144,41 @@ async function getPresent(ctx: ActionCtx, condition: Condition): Promise<Present
 }
 
 /** A level this many times above or below the current price is probably a typo. */
-const FAR = 5;
+const FAR_FACTOR = 5;
 /** A point before three digits: a decimal point in English, a separator of thousands in German. */
 const DOTTED = /(?<![\d.,])([1-9]\d{0,2})\.(\d{3})(?![\d.,]*\d)/;
 
-/** What the words mean if their point separates thousands; `null` without such a point. */
-async function findThousands(ctx: ActionCtx, words: string, names: Names): Promise<Condition | null> {
-  const [said] = DOTTED.test(words) ? (readAlerts(words.replace(DOTTED, "$1,$2"), names) ?? []) : [];
-  const decided = said === undefined ? null : await decide(ctx, said);
+/** The condition if the point in the words separates thousands; `null` without such a point. */
+async function readPointAsSeparator(ctx: ActionCtx, words: string, names: Names): Promise<Condition | null> {
+  const [said] = DOTTED.test(words) ? (parseAlerts(words.replace(DOTTED, "$1,$2"), names) ?? []) : [];
+  const decided = said === undefined ? null : await resolveCondition(ctx, said);
   return decided !== null && "kind" in decided ? decided : null;
 }
 
 /**
- * A question about a level that is far away, or, unless the words say it exactly, that is reached already.
- * @param read.other What else the words may mean.
+ * The question to ask about a level that is far away or, unless the words are exact, already reached.
+ * @param read.other Another condition that the words may mean.
  */
-function findDoubt(
+function findClarification(
   condition: Condition,
-  { latest, holds }: Present,
+  { latest, holds }: PresentValue,
   { isExact, other }: { isExact: boolean; other: Condition | null },
-): Question | null {
+): Clarification | null {
   if (condition.kind !== "price") return null;
   const { token, direction, levelUsd } = condition;
   const now = latest === null ? "" : `${token} is at ${formatDollars(latest.value)}`;
-  const isFar = latest === null || Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR);
+  const isFar = latest === null || Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR_FACTOR);
   if (isFar && (other !== null || (latest !== null && !isExact))) {
-    const meant = other === null ? [condition] : [other, condition];
-    return { say: `I read ${formatDollars(levelUsd)}. Is that the level?${now && ` ${now}.`}`, meant };
+    const readings = other === null ? [condition] : [other, condition];
+    return { say: `I read ${formatDollars(levelUsd)}. Is that the level?${now && ` ${now}.`}`, readings };
   }
   if (isExact || !holds) return null;
   const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
-  return { say: `${now}, so that is true already. Above or below?`, meant: [turned, condition] };
+  return { say: `${now}, so that is true already. Above or below?`, readings: [turned, condition] };
 }
 
 const LIST = { collector: "markets", subject: "" } as const;
-/** The week of an alert's picture, the longest window of a change before it, and the hour in which that begins. */
+/** The history that an alert needs: the week of its picture, the week of the longest window before that, and one candle. */
 const EARLIER_MS = 14 * DAY + HOUR;
 /** A coin with samples of this age needs no earlier prices. */
 const KNOWN_MS = 7 * DAY;
@@ -192,7 +202,7 @@ async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<v
   for (const token of tokens) {
     const listed = facts.find(createPriceFilter(token));
     const traded =
-      listed === undefined ? await orNothing(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
+      listed === undefined ? await orNull(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
     if (traded !== null)
       samples.push({
         token,
@@ -216,7 +226,7 @@ async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<v
  * Fetches a coin's price now and its prices of the two weeks before, as far as an exchange has them.
  * @throws AppError `invalid_request` for a coin outside the list of the largest: each costs a call every few minutes.
  */
-async function learn(ctx: ActionCtx, token: string): Promise<void> {
+async function ensurePrices(ctx: ActionCtx, token: string): Promise<void> {
   if (!isAlwaysSampled(token)) {
     await sampleCoins(ctx, [token]);
     const refusal = `${token} is not among the 100 largest coins, and prices have alerts for those only: choose another coin`;
@@ -227,15 +237,15 @@ async function learn(ctx: ActionCtx, token: string): Promise<void> {
   const first: number | null = await ctx.runQuery(internal.market.samples.getFirstSampleTime, { token });
   if (first === null || first <= now - KNOWN_MS) return;
   const range = { step: HOUR, from: now - EARLIER_MS, to: now };
-  const candles = await orNothing(askCandles(limitSourceRate(ctx), token, range, deadlines.price));
+  const candles = await orNull(askCandles(limitSourceRate(ctx), token, range, deadlines.price));
   if (candles === null) return;
   const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
   const earlier = { token, source: "coinbase" as const, closes: closes.filter(({ at }) => at <= now) };
   await ctx.runMutation(internal.market.samples.storeEarlier, earlier);
 }
 
-/** `null` for a price that no source has: the alert works without it. */
-async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
+/** An answer, or `null` for a source's failure: the alert works without that price. */
+async function orNull<Value>(answer: Promise<Value>): Promise<Value | null> {
   try {
     return await answer;
   } catch (error) {
@@ -244,18 +254,21 @@ async function orNothing<Value>(answer: Promise<Value>): Promise<Value | null> {
   }
 }
 
-/** Collects the stale values of bases that only alerts need, and compares them. One call has the rates of all coins, another their prices. */
+/**
+ * Collects the stale values that only alerts need, and compares them with the levels. One call has all coins' rates, another
+ * their prices.
+ */
 export const observe = defineProviderAction({ stale: v.array(v.string()) }, async (ctx, { stale }) => {
   const demanding = (what: "prices" | "rates" | "trades") =>
     stale.filter((basis) => getDemand(basis)?.of === what);
   // The collector logs a failure; the next tick tries again.
   if (demanding("rates").length > 0)
     await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
-  // The feeds' own prices, by which orders are judged.
+  // Standing orders are judged by the feeds' own prices.
   for (const basis of demanding("trades")) {
     const { token } = parseSubject(basis);
     const coin = PRICED_TOKENS.find((one) => one === token);
-    if (coin !== undefined) await orNothing(getLivePrice(ctx, coin));
+    if (coin !== undefined) await orNull(getLivePrice(ctx, coin));
   }
   const coins = demanding("prices").map((basis) => parseSubject(basis).token);
   if (coins.length > 0) await sampleCoins(ctx, coins);

@@ -6,10 +6,10 @@ import { toIso } from "../lib/time";
 import { EXAMPLE_TIME } from "../platform/http/input";
 import { COIN, describe, FUNDED, LEAST_FLOW_USD, MOVED, WINDOWS } from "./conditions";
 import { isTimeZone } from "./schedule";
-import type { Alert, AlertCondition, Condition, Standing } from "./tables";
-import { describeStanding } from "./terms";
+import type { Alert, AlertCondition, Condition, StandingOrder } from "./tables";
+import { describeStandingOrder } from "./terms";
 
-/** The shapes of alerts and standing orders, as they are sent and answered. */
+/** The shapes of alerts and standing orders in requests and answers. */
 
 const coin = z.string().overwrite(resolveSymbol).regex(COIN, "must be a coin's symbol, such as SOL");
 const clock = {
@@ -93,7 +93,7 @@ export function toPublicAlert({ _id: alertId, _creationTime: createdAt, ...row }
   return { ...none, ...row, alertId, createdAt, condition, words: describe(condition) };
 }
 
-export const nowShape = z
+export const observationShape = z
   .object({ at: moment, value: z.number().describe("In the unit of the condition"), source: z.string() })
   .nullable()
   .describe("The last observation; null if there is none within the hour, and for movements and digests");
@@ -113,7 +113,7 @@ export const EXAMPLE_ALERT = {
 
 const OUTCOMES = ["done", "refused", "missed"] as const;
 
-export const standingShape = z.object({
+export const standingOrderShape = z.object({
   standingId: z.string(),
   status: z
     .enum(["active", "awaiting_approval", "ended"])
@@ -147,18 +147,21 @@ type LastFiring = { at: number; outcome?: string; orderId?: string; txHash?: str
 
 const STATUS = { active: "active", proposed: "awaiting_approval", off: "ended" } as const;
 
-export function toPublicStanding(row: Standing, last: LastFiring | null): z.input<typeof standingShape> {
-  return { standingId: row._id, status: STATUS[row.state], ...toTerms(row, last) };
+export function toPublicStandingOrder(
+  row: StandingOrder,
+  last: LastFiring | null,
+): z.input<typeof standingOrderShape> {
+  return { standingId: row._id, status: STATUS[row.state], ...toPublicTerms(row, last) };
 }
 
-/** What a standing order does, stored or not. */
-export function toTerms(
+/** The public terms of a standing order, stored or rehearsed. */
+export function toPublicTerms(
   {
     condition,
     order,
     ...row
-  }: Pick<Standing, "condition" | "order" | "state" | "fired" | "readyAt"> &
-    Partial<Pick<Standing, "expiresAt" | "until" | "endReason">>,
+  }: Pick<StandingOrder, "condition" | "order" | "state" | "fired" | "readyAt"> &
+    Partial<Pick<StandingOrder, "expiresAt" | "until" | "endReason">>,
   last: LastFiring | null,
 ) {
   const { fromToken, toToken, amount, size, slippageBps } = order.swap;
@@ -167,7 +170,7 @@ export function toTerms(
     throw new AppError("internal", "A standing order has another trigger");
   const outcome = OUTCOMES.find((one) => one === last?.outcome);
   return {
-    words: describeStanding({ condition, order }),
+    words: describeStandingOrder({ condition, order }),
     ...{ fromToken, toToken, slippageBps, fired: row.fired },
     ...(size === undefined ? { amount } : { size }),
     when: { ...condition, kind },
@@ -178,7 +181,7 @@ export function toTerms(
   };
 }
 
-export const EXAMPLE_STANDING = {
+export const EXAMPLE_STANDING_ORDER = {
   standingId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
   status: "active" as const,
   words: "25 USDC → ETH, every Monday at 09:00 Europe/Berlin, 12 times: 300 USDC in all",

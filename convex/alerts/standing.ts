@@ -25,8 +25,8 @@ import {
 } from "./model";
 import { findLastObservation } from "./observations";
 import { getNextTime } from "./schedule";
-import { vCondition, type Alert, type Standing } from "./tables";
-import { getEnd, isStanding, requireBounds } from "./terms";
+import { vCondition, type Alert, type StandingOrder } from "./tables";
+import { getEnd, isStandingOrder, requireBounds } from "./terms";
 
 /** What a standing order needs besides what every alert does: who may set it, and what it is set for. */
 
@@ -41,15 +41,19 @@ const vWish = v.object({
   until: v.optional(v.number()),
 });
 type Wish = Infer<typeof vWish>;
-type Authority = Pick<Standing["order"], "by" | "keyId" | "messengerId">;
+type Authority = Pick<StandingOrder["order"], "by" | "keyId" | "messengerId">;
 
 /** An alert that is set; `secret`: the token in the address that a standing order has just got. */
 export const vSet = v.object({ alert: vAlert, secret: v.optional(vSecret) });
 type Set = Infer<typeof vSet>;
 
-async function requireStanding(ctx: QueryCtx, userId: string, standingId: string): Promise<Standing> {
+async function requireStandingOrder(
+  ctx: QueryCtx,
+  userId: string,
+  standingId: string,
+): Promise<StandingOrder> {
   const row = await requireAlert(ctx, userId, standingId);
-  if (isStanding(row)) return row;
+  if (isStandingOrder(row)) return row;
   throw new AppError("not_found", "There is no such standing order: GET /mcp/defi/standing lists them");
 }
 
@@ -131,7 +135,7 @@ async function findKeyed(ctx: QueryCtx, wish: Wish, key: string): Promise<Alert 
 
 /** The same order at the same trigger, with the same end. */
 function isSame(row: Alert, { swap, condition, times, until }: Wish): boolean {
-  if (!isStanding(row) || row.order.times !== times || row.until !== until) return false;
+  if (!isStandingOrder(row) || row.order.times !== times || row.until !== until) return false;
   const terms = (one: object) => JSON.stringify(Object.entries(one).sort());
   return terms(row.order.swap) === terms(swap) && terms(row.condition) === terms(condition);
 }
@@ -142,7 +146,7 @@ async function storeWish(
   wish: Wish,
   authority: Authority,
   fields: Pick<Partial<Alert>, "idempotencyKey">,
-): Promise<{ alert: Standing; isRepeat: boolean }> {
+): Promise<{ alert: StandingOrder; isRepeat: boolean }> {
   const { userId, swap, condition, times, until } = wish;
   await requireUnfrozenRules(ctx, userId);
   if ((await findWallet(ctx, userId, "custody")) === null) throw new AppError("not_found", NO_WALLET);
@@ -151,7 +155,7 @@ async function storeWish(
   const row = { userId, condition, ...toWatch(condition, true), order, ...defined({ until }), ...fields };
   const now = Date.now();
   requireBounds(row, now, getEnd(row, now));
-  const living = (await listLiving(ctx, userId)).filter(isStanding);
+  const living = (await listLiving(ctx, userId)).filter(isStandingOrder);
   const same = living.find((one) => isSame(one, wish));
   if (same !== undefined) return { alert: same, isRepeat: true };
   requireRoom(living);
@@ -159,17 +163,17 @@ async function storeWish(
   return { alert: { ...(await insertProposal(ctx, row)), order }, isRepeat: false };
 }
 
-function requireRoom(living: readonly Standing[]): void {
+function requireRoom(living: readonly StandingOrder[]): void {
   if (living.filter(({ state }) => state === "active").length >= MOST_STANDING)
     throw new AppError("conflict", `At most ${MOST_STANDING} standing orders can be active: stop one first`);
 }
 
 /** Switches a proposal on. @throws AppError `conflict`, `paused`; `invalid_request` for a level that is reached already. */
-async function begin(ctx: MutationCtx, row: Standing): Promise<Set> {
+async function begin(ctx: MutationCtx, row: StandingOrder): Promise<Set> {
   const { userId, order, subject, condition } = row;
   const now = Date.now();
   await requireUnfrozenRules(ctx, userId);
-  requireRoom((await listLiving(ctx, userId)).filter(isStanding));
+  requireRoom((await listLiving(ctx, userId)).filter(isStandingOrder));
   const loss = await findLoss(ctx, row, now);
   if (loss !== null) throw new AppError("conflict", `It cannot be set any more: ${loss}`);
   const present = condition.kind === "price" ? await findLastObservation(ctx, subject, now) : null;
@@ -186,7 +190,11 @@ async function begin(ctx: MutationCtx, row: Standing): Promise<Set> {
 }
 
 /** The tap of its owner's chat on a proposal. @throws AppError as `proposeStanding` */
-export async function confirmStanding(ctx: MutationCtx, row: Standing, messengerId: string): Promise<Set> {
+export async function confirmStandingOrder(
+  ctx: MutationCtx,
+  row: StandingOrder,
+  messengerId: string,
+): Promise<Set> {
   await requireSay(ctx, row.userId, messengerId, Date.now());
   if (row.state === "active") return { alert: row };
   const order = { ...row.order, messengerId };
@@ -195,7 +203,11 @@ export async function confirmStanding(ctx: MutationCtx, row: Standing, messenger
 }
 
 /** Proposes one that has ended to its owner's chat again, with what was left of it. @throws AppError as `proposeStanding` */
-export async function repeatStanding(ctx: MutationCtx, row: Standing, messengerId: string): Promise<Alert> {
+export async function repeatStandingOrder(
+  ctx: MutationCtx,
+  row: StandingOrder,
+  messengerId: string,
+): Promise<Alert> {
   const { userId, condition, order, until = 0 } = row;
   const now = Date.now();
   const authority = await requireSay(ctx, userId, messengerId, now);
@@ -217,7 +229,7 @@ export const rotateAddress = internalMutation({
   args: { ...vOwn, messengerId: v.string() },
   returns: vSet,
   handler: async (ctx, { userId, standingId, messengerId }) => {
-    const row = await requireStanding(ctx, userId, standingId);
+    const row = await requireStandingOrder(ctx, userId, standingId);
     await requireSay(ctx, userId, messengerId, Date.now());
     if (row.state !== "active" || row.condition.kind !== "call")
       throw new AppError("conflict", "Only a standing order that a call triggers has an address");
@@ -241,7 +253,7 @@ export const stopStanding = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, standingId, keyHash, isChat, skips = false }) => {
     if (isChat !== true) requireAllowed(await authorize(ctx, userId, "swap", Date.now(), keyHash));
-    const row = await requireStanding(ctx, userId, standingId);
+    const row = await requireStandingOrder(ctx, userId, standingId);
     if (skips === false) return switchOff(ctx, row);
     const { condition, readyAt, state } = row;
     if (state !== "active" || condition.kind !== "clock")
@@ -257,7 +269,7 @@ export const CHANGED_MODE = "the account changed between live and paper";
 /** Why a standing order has lost its authority, half a sentence; `null` while it has it. */
 export async function findLoss(
   ctx: QueryCtx,
-  { userId, order }: Standing,
+  { userId, order }: StandingOrder,
   now: number,
 ): Promise<string | null> {
   const { keyId, messengerId } = order;

@@ -19,11 +19,17 @@ import {
 import { holdSlot } from "../platform/limits/slots";
 import { dryRun, optionalAmount, readSize, size, slippageBps, swapToken } from "../wallets/inputs";
 import { buildCallUrl, CALL_PATH, requireAhead } from "./chat";
-import { getNextTime, readSchedule } from "./schedule";
-import { EXAMPLE_STANDING, standingShape, toPublicAlert, toPublicStanding, toTerms } from "./shapes";
+import { getNextTime, parseSchedule } from "./schedule";
+import {
+  EXAMPLE_STANDING_ORDER,
+  standingOrderShape,
+  toPublicAlert,
+  toPublicStandingOrder,
+  toPublicTerms,
+} from "./shapes";
 import type { Alert, Condition } from "./tables";
-import { getEnd, isStanding, requireBounds, type Swap } from "./terms";
-import { readTrigger } from "./words";
+import { getEnd, isStandingOrder, requireBounds, type Swap } from "./terms";
+import { resolveTrigger } from "./words";
 
 /** Standing orders over HTTP, and the address that triggers one. */
 
@@ -92,13 +98,13 @@ function readWhen({ price, every, on, at, timeZone, call }: Given["when"], swap:
   if (call === true) return { kind: "call" };
   const read =
     price === undefined
-      ? readSchedule({ every: every ?? "", on, at, zone: timeZone })
-      : readTrigger(swap, price);
+      ? parseSchedule({ every: every ?? "", on, at, zone: timeZone })
+      : resolveTrigger(swap, price);
   if ("say" in read) throw refuse(`when cannot be read: ${read.say.replace(/\.$/, "")}`);
   return "kind" in read ? read : { kind: "clock", ...read };
 }
 
-const answerShape = standingShape.extend({
+const answerShape = standingOrderShape.extend({
   standingId: z.string().optional().describe("Absent in a dry run"),
   status: z.enum(["active", "awaiting_approval", "ended", "rehearsed"]),
   now: z
@@ -139,7 +145,7 @@ const set: MountedEndpoint = defineEndpoint({
       ...{ userId: EXAMPLE_USER, fromToken: "USDC", toToken: "ETH", size: "25", times: 12 },
       when: { every: "week" as const, on: "mon", at: "09:00", timeZone: "Europe/Berlin" },
     },
-    output: { ...EXAMPLE_STANDING, now: null },
+    output: { ...EXAMPLE_STANDING_ORDER, now: null },
   },
   input: wishShape,
   returns: answerShape,
@@ -163,7 +169,7 @@ async function setWish(
   const isAsked = alert.state === "proposed";
   const notice = "Nothing is set yet: the owner was asked in their chat, and sets it by a tap.";
   const answer = {
-    ...toPublicStanding(requireOrder(alert), null),
+    ...toPublicStandingOrder(requireOrder(alert), null),
     now,
     ...(secret === undefined ? {} : { callUrl: buildCallUrl(deriveSecretText(secret)) }),
     ...(isRepeat ? { repeated: true as const } : {}),
@@ -181,11 +187,11 @@ function rehearse({ swap, condition, times, until }: { swap: Swap; condition: Co
   const expiresAt = getEnd(row, now);
   requireBounds(row, now, expiresAt);
   const readyAt = condition.kind === "clock" ? getNextTime(condition, now) : now;
-  return { status: "rehearsed" as const, ...toTerms({ ...row, readyAt, expiresAt }, null) };
+  return { status: "rehearsed" as const, ...toPublicTerms({ ...row, readyAt, expiresAt }, null) };
 }
 
 function requireOrder(alert: Alert) {
-  if (isStanding(alert)) return alert;
+  if (isStandingOrder(alert)) return alert;
   throw new AppError("internal", "An alert has no order");
 }
 
@@ -196,13 +202,15 @@ const [MOST_ENDED, SHOWN_ENDED, SHOWN_MS] = [100, 10, 30 * DAY];
 export async function listPublic(ctx: ActionCtx, userId: string) {
   const query = { userId, mostEnded: MOST_ENDED };
   const rows = await ctx.runQuery(internal.alerts.proposals.listAlerts, query);
-  const alerts = rows.filter(({ alert }) => !isStanding(alert));
+  const alerts = rows.filter(({ alert }) => !isStandingOrder(alert));
   const living = alerts.filter(({ alert }) => alert.state !== "off");
   const from = Date.now() - SHOWN_MS;
   return {
     alerts: alerts.slice(0, living.length + SHOWN_ENDED).map(({ alert }) => toPublicAlert(alert)),
     standing: rows.flatMap(({ alert, last }) =>
-      isStanding(alert) && (alert.endedAt ?? Infinity) > from ? [toPublicStanding(alert, last)] : [],
+      isStandingOrder(alert) && (alert.endedAt ?? Infinity) > from
+        ? [toPublicStandingOrder(alert, last)]
+        : [],
     ),
   };
 }
@@ -213,9 +221,9 @@ const list: MountedEndpoint = defineEndpoint({
   methods: ["GET"],
   path: "/mcp/defi/standing",
   summary: "A user's standing orders: active ones, proposals, and those that ended in the last 30 days.",
-  example: { input: { userId: EXAMPLE_USER }, output: { standing: [EXAMPLE_STANDING] } },
+  example: { input: { userId: EXAMPLE_USER }, output: { standing: [EXAMPLE_STANDING_ORDER] } },
   input: z.object({ userId }),
-  returns: z.object({ standing: z.array(standingShape) }),
+  returns: z.object({ standing: z.array(standingOrderShape) }),
   handler: async (ctx, { userId }) => ({ standing: (await listPublic(ctx, userId)).standing }),
 });
 
@@ -224,10 +232,10 @@ export async function stopStanding(
   ctx: ActionCtx,
   change: { userId: string; standingId: string; skips?: boolean },
   { caller }: Pick<Call, "caller">,
-): Promise<z.input<typeof standingShape>> {
+): Promise<z.input<typeof standingOrderShape>> {
   const by = defined({ keyHash: caller.keyHash });
   const alert = await ctx.runMutation(internal.alerts.standing.stopStanding, { ...change, ...by });
-  return toPublicStanding(requireOrder(alert), null);
+  return toPublicStandingOrder(requireOrder(alert), null);
 }
 
 export const standingChange = requiredText(64).describe("The `standingId` from an earlier answer.");
@@ -245,15 +253,15 @@ const end: MountedEndpoint = defineEndpoint({
     conflict: "There is no next time to skip.",
   },
   example: {
-    input: { userId: EXAMPLE_USER, standingId: EXAMPLE_STANDING.standingId },
-    output: { ...EXAMPLE_STANDING, status: "ended", next: null },
+    input: { userId: EXAMPLE_USER, standingId: EXAMPLE_STANDING_ORDER.standingId },
+    output: { ...EXAMPLE_STANDING_ORDER, status: "ended", next: null },
   },
   input: z.strictObject({
     userId,
     standingId: standingChange,
     skip: z.boolean().optional().describe("Pass over its next time, and go on."),
   }),
-  returns: standingShape,
+  returns: standingOrderShape,
   handler: async (ctx, { userId, standingId, skip: skips }, call) =>
     stopStanding(ctx, { userId, standingId, ...defined({ skips }) }, call),
 });

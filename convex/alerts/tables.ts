@@ -52,7 +52,7 @@ export type AlertCondition = Exclude<Condition, { kind: "clock" | "call" }>;
 export type TimedCondition = Extract<Condition, { timeZone: string }>;
 
 /** The swap of a standing order, its authority and what is left of it. */
-export const vStandingOrder = v.object({
+export const vStandingTerms = v.object({
   swap: vSwap,
   /** The credential that set it, under which each of its orders counts. */
   by: literals("owner", "key", "chat", "tap"),
@@ -69,7 +69,7 @@ export const vStandingOrder = v.object({
   /** Epoch ms: the calls of the last day that fired it. */
   calls: v.optional(v.array(v.number())),
 });
-export type StandingOrder = Infer<typeof vStandingOrder>;
+export type StandingTerms = Infer<typeof vStandingTerms>;
 
 /** A value that is compared with the alerts' levels. */
 export const vObservation = v.object({
@@ -120,7 +120,7 @@ export const alertTables = {
     /** How often it has fired; of a standing order, the firings with an outcome. */
     fired: v.number(),
     /** The swap of a standing order: with it, a firing is an order. */
-    order: v.optional(vStandingOrder),
+    order: v.optional(vStandingTerms),
     /** SHA-256 of the token in the address that triggers it. */
     callHash: v.optional(v.string()),
     /** The key of the request that made it. */
@@ -176,8 +176,8 @@ export const alertTables = {
 
 export type Alert = Doc<"alerts">;
 export type Firing = Doc<"alertFirings">;
-/** An alert with an order. */
-export type Standing = Alert & { order: StandingOrder };
+/** A row of `alerts` that orders a swap when it fires, instead of telling its user. */
+export type StandingOrder = Alert & { order: StandingTerms };
 
 export const alertRecords: RecordsOf<typeof alertTables> = {
   alerts: {

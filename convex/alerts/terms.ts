@@ -6,18 +6,18 @@ import { formatTokenAmount } from "../wallets/model";
 import { parseSize, toUnits, WALLET_TOKENS } from "../wallets/tokens";
 import { describe } from "./conditions";
 import { countTimes } from "./schedule";
-import type { Alert, Condition, Standing, StandingOrder } from "./tables";
+import type { Alert, Condition, StandingOrder, StandingTerms } from "./tables";
 
 /** What a standing order says: its words, its total and its bounds. Pure. */
 
-export type Swap = StandingOrder["swap"];
+export type Swap = StandingTerms["swap"];
 type PriceCondition = Extract<Condition, { kind: "price" }>;
 
 /** How a standing order is said. */
-export const HOW_TO_STAND =
+export const STANDING_ORDER_EXAMPLES =
   "Say a standing order like one of these: buy 25 USDC of ETH every Monday at 09:00 Europe/Berlin · buy $100 of ETH below 3000 · sell all ETH below 2500 until 2027-01-31 · buy 25 USDC of ETH on call.";
 
-export function isStanding(row: Alert): row is Standing {
+export function isStandingOrder(row: Alert): row is StandingOrder {
   return row.order !== undefined;
 }
 
@@ -50,7 +50,10 @@ function formatTotal({ amount, size, fromToken }: Swap, times: number): string |
 }
 
 /** `25 USDC → ETH, every Monday at 09:00 Europe/Berlin, 12 times: 300 USDC in all`. */
-export function describeStanding({ condition, order }: Pick<Standing, "condition" | "order">): string {
+export function describeStandingOrder({
+  condition,
+  order,
+}: Pick<StandingOrder, "condition" | "order">): string {
   const { swap, timesLeft } = order;
   const when =
     condition.kind === "price"
@@ -69,7 +72,7 @@ export function describeStanding({ condition, order }: Pick<Standing, "condition
  * @param until Epoch ms: its end.
  */
 export function describeTotal(
-  { condition, order }: Pick<Standing, "condition" | "order">,
+  { condition, order }: Pick<StandingOrder, "condition" | "order">,
   now: number,
   until: number,
 ) {
@@ -104,7 +107,7 @@ export function getEnd({ until, order }: Pick<Alert, "until" | "order">, now: nu
 
 /** @throws AppError `invalid_request` for a number of times, or an end (epoch ms), that no order has */
 export function requireBounds(
-  { condition, until, order }: Pick<Standing, "condition" | "until" | "order">,
+  { condition, until, order }: Pick<StandingOrder, "condition" | "until" | "order">,
   now: number,
   end: number,
 ): void {

@@ -23,8 +23,8 @@ import {
 import { endAlerts, isFollowed, queryDueAlerts, storeComparedAt } from "./model";
 import { findLastObservation, getNewestTime, listObservationsAfter } from "./observations";
 import { findLoss } from "./standing";
-import { vObservation, type Alert, type Firing, type Observation, type Standing } from "./tables";
-import { isStanding, OVER } from "./terms";
+import { vObservation, type Alert, type Firing, type Observation, type StandingOrder } from "./tables";
+import { isStandingOrder, OVER } from "./terms";
 
 /**
  * Compares new observations with the alerts on their subjects. The tick reads two rows for each basis (a coin's price, a
@@ -106,8 +106,8 @@ async function endExpired(ctx: MutationCtx, now: number): Promise<void> {
     .take(BATCH);
   for (const row of due) {
     // One that is due fires first.
-    if (isStanding(row) && row.condition.kind === "clock" && row.readyAt <= now) continue;
-    const loss = isStanding(row) ? await findLoss(ctx, row, now) : null;
+    if (isStandingOrder(row) && row.condition.kind === "clock" && row.readyAt <= now) continue;
+    const loss = isStandingOrder(row) ? await findLoss(ctx, row, now) : null;
     await endAlerts(ctx, [row], loss ?? OVER);
   }
 }
@@ -190,7 +190,7 @@ async function fireCrossed(
   const ready = crossed.filter(({ readyAt }) => readyAt <= one.at);
   const move = ready.length === 0 ? null : await getMove(ctx, subject, one);
   for (const alert of ready)
-    if (isStanding(alert)) await fireOrder(ctx, alert, one, NEVER);
+    if (isStandingOrder(alert)) await fireOrder(ctx, alert, one, NEVER);
     else await fireAlert(ctx, alert, one, one.at + QUIET_MS, buildFiringCard(alert.condition, one, move));
 }
 
@@ -264,7 +264,7 @@ export async function fireAlert(
 /** Fires a standing order: leased work carries it out. */
 export async function fireOrder(
   ctx: MutationCtx,
-  row: Standing,
+  row: StandingOrder,
   observation: Observation,
   readyAt: number,
 ): Promise<void> {

@@ -5,34 +5,34 @@ import { trimTrailing } from "../lib/text/strings";
 import { MINUTE } from "../lib/time";
 import { readCommand } from "../social/commands";
 import { COIN, FUNDING_HOURS, WINDOWS } from "./conditions";
-import { getNextTime, readSchedule, type Schedule } from "./schedule";
+import { getNextTime, parseSchedule, type Schedule } from "./schedule";
 import { conditionShape } from "./shapes";
 import { listCoins, type Swap } from "./terms";
 import type { AlertCondition, Condition } from "./tables";
 
 /**
- * Alerts and standing orders in people's words, read by code. Each clause (a time, a level, a percentage, a window) is taken
- * out of the text, and what is left has to be a coin, or an order in the grammar of posts: with any other word in it, a text
- * is no wish that code can read. Pure.
+ * A parser of alerts and standing orders in people's words. It takes each clause (a time, a level, a percentage, a window) out
+ * of the text. The rest has to be a coin, or an order in the grammar of posts; with any other word in it, the text is left to
+ * a model. Pure.
  */
 
-/** A question about words that leave something open, with what they may mean. */
-export type Question = { say: string; meant?: readonly Condition[] };
+/** A question about ambiguous words, with the conditions that they may mean. */
+export type Clarification = { say: string; readings?: readonly Condition[] };
 
-/** An alert in words. */
-export type Said = {
+/** An alert that was parsed from words. */
+export type ParsedAlert = {
   token: string;
-  /** Whether it says its condition and nothing else. */
+  /** Whether the words state the condition and nothing else. */
   isExact: boolean;
-  /** Whether the coin's price decides what is meant. */
-  isRelative: boolean;
-  /** The condition, at the coin's price in USD where that matters; `null` for one out of bounds. */
-  decide: (price: number | null) => AlertCondition | Question | null;
+  /** Whether the condition depends on the coin's present price. */
+  needsPrice: boolean;
+  /** The condition, at the coin's price in USD where `needsPrice`; `null` if it is out of bounds. */
+  toCondition: (price: number | null) => AlertCondition | Clarification | null;
 };
 
 type Groups = Partial<Record<string, string>>;
 
-/** A text whose clauses are taken out one after another: the first that fits, or all for a global pattern. */
+/** A text from which clauses are removed one by one: the first match of a pattern, or all matches of a global one. */
 function createClauses(text: string) {
   let rest = text;
   return {
@@ -41,7 +41,7 @@ function createClauses(text: string) {
       rest = rest.replace(pattern, mark);
       return found === null ? null : (found.groups ?? {});
     },
-    /** What is left, word by word; a comma between two clauses stays where they were. */
+    /** The remaining words; a comma attached to a word stays, one that stands alone is dropped. */
     words: () => rest.split(/\s+/).filter((word) => /[^,;:!?.]/.test(word)),
   };
 }
@@ -68,7 +68,7 @@ const WAYS = {
   down: /(?<!\w)(?:down|below|under|beneath|falls|drops|dips|loses|dumps|crashes)(?!\w)|</gi,
 } as const;
 const FROM_HERE = /\bfrom (?:here|now|this price|the price now)\b/i;
-/** Words that say nothing about an alert. */
+/** Words that do not change what an alert means. */
 const FILLERS = new Set(
   (
     "a an the me my i alert alerts alarm price set create add make new tell ping notify warn message text let know send " +
@@ -82,12 +82,12 @@ const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, к: 1e3, m: 1e6, b
 
 function toNumber({ number = "", multiple = "" }: Groups): number {
   const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
-  // Whole powers of ten: the product is rounded back to the digits that were written.
+  // The product may have stray floating-point digits: it is rounded back to those that were written.
   return Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15));
 }
 
-/** Chinese and Japanese numbers as digits: `12万` is 120000, and `9万5` or `9万5千` 95000. */
-export function spellOutMyriads(text: string): string {
+/** Replaces Chinese and Japanese myriads by digits: `12万` by 120000, `9万5` and `9万5千` by 95000. */
+export function expandMyriads(text: string): string {
   return text.replace(
     /(?<![\d.])(\d{1,9}(?:\.\d{1,9})?)\s?[万萬](?:(\d)(?:千|(?!\d)))?/g,
     (_, myriads: string, thousands = "0") =>
@@ -96,52 +96,52 @@ export function spellOutMyriads(text: string): string {
 }
 
 function normalize(text: string): string {
-  const spelled = spellOutMyriads(text.normalize("NFKC").replaceAll("−", "-"))
+  const spelled = expandMyriads(text.normalize("NFKC").replaceAll("−", "-"))
     .replace(/\bdaily\b/i, "every day")
     .replace(/\bweekly\b/i, "every week")
     .replace(/\s+/g, " ");
   return trimTrailing(spelled.trim(), ".!?");
 }
 
-/** The time that a text names. @param isNamed Whether it is one without `every`, too. */
+/** The schedule in a text. @param isNamed Whether a text without `every` has one, too: then it is daily. */
 function takeSchedule(clauses: Clauses, isNamed = false): Schedule | { say: string } | null {
   const found = clauses.take(EVERY);
   if (found === null && !isNamed) return null;
   const { every = "day", on } = found ?? {};
-  return readSchedule({ every, on, ...clauses.take(AT) });
+  return parseSchedule({ every, on, ...clauses.take(AT) });
 }
 
-/** The alerts that a message says, two or three at most; `null` if any part of it has words that code does not know. */
-export function readAlerts(text: string, names: Names): Said[] | null {
-  const whole = readAlert(text, names);
+/** The alerts in a message, three at most; `null` if any part of it has words that this parser does not know. */
+export function parseAlerts(text: string, names: Names): ParsedAlert[] | null {
+  const whole = parseAlert(text, names);
   if (whole !== null) return [whole];
   const parts = text.split(/[,;]?\s(?:and|or|und|et|и|ve)\s|[,;]\s|[;\n&、和]/u);
   if (parts.length < 2 || parts.length > 3) return null;
-  const found: Said[] = [];
+  const found: ParsedAlert[] = [];
   for (const part of parts) {
-    const said = readAlert(part, names, found.at(-1)?.token);
+    const said = parseAlert(part, names, found.at(-1)?.token);
     if (said === null) return null;
     found.push(said);
   }
   return found;
 }
 
-/** The names that need no list of coins. */
+/** The names of the coins that are known without a list from a source. */
 const MAJORS = indexNames([]);
 
-/** Reads a line that says an alert and nothing else; `null` for any other words, and for a condition out of bounds. */
-export function readLine(text: string): AlertCondition | null {
-  const said = readAlert(text, MAJORS);
-  const decided = said?.isExact === true ? said.decide(null) : null;
+/** The condition of a line that states an alert and nothing else; `null` for other words, and out of bounds. */
+export function parseAlertLine(text: string): AlertCondition | null {
+  const said = parseAlert(text, MAJORS);
+  const decided = said?.isExact === true ? said.toCondition(null) : null;
   return decided !== null && "kind" in decided ? decided : null;
 }
 
-/** @param before The coin of the alert before it in a message. */
-function readAlert(text: string, names: Names, before = ""): Said | null {
+/** @param before The coin of the preceding alert in the message, which applies if this one names none. */
+function parseAlert(text: string, names: Names, before = ""): ParsedAlert | null {
   const content = normalize(text);
   const clauses = createClauses(content);
   const schedule = takeSchedule(clauses, /^digest\b/i.test(content));
-  if (schedule !== null) return readTimed(schedule, clauses.words().join(" "));
+  if (schedule !== null) return toTimedAlert(schedule, clauses.words().join(" "));
   clauses.take(/\bwake me up\b/i);
   const flow = clauses.take(/\b(?:whale )?(?<direction>in|out)flow of\b/i)?.["direction"];
   const isFunding = clauses.take(/\bfunding(?: rate)?\b/i) !== null;
@@ -159,32 +159,35 @@ function readAlert(text: string, names: Names, before = ""): Said | null {
   const token = findCoin(words.filter((word) => word !== "#").join(" ") || before, names, isExact);
   const isBare = way === null && level === null && percent === null && window === null;
   if (token !== null && isBare && ASKS.test(content))
-    return { token, isExact, isRelative: true, decide: (price) => askLevel(token, price) };
+    return { token, isExact, needsPrice: true, toCondition: (price) => toNearLevels(token, price) };
   // “1 BTC” is an amount, and no level.
   if (token === null || ways.some((one) => one !== way) || (way === null && words.at(-1) !== "#"))
     return null;
-  const said = { token, isExact, isRelative: isFromHere || (way === null && level !== null) };
+  const said = { token, isExact, needsPrice: isFromHere || (way === null && level !== null) };
   const side = way === "up" ? "above" : "below";
   const hours = window === null ? null : toHours(window);
   if (level !== null) {
     const value = toNumber(level);
     if (hours !== null || isFunding || isFromHere || (flow !== undefined && way !== "up")) return null;
     const found = { kind: "flow", token, direction: flow?.toLowerCase(), overUsd: value };
-    if (flow !== undefined) return { ...said, decide: () => fit(found) };
-    return { ...said, decide: (price) => decideLevel(token, way && side, value, price) };
+    if (flow !== undefined) return { ...said, toCondition: () => toValidCondition(found) };
+    return { ...said, toCondition: (price) => toLevel(token, way && side, value, price) };
   }
   if (percent === null || flow !== undefined) return null;
   const value = toNumber(percent);
   if (isFunding && way !== null) {
     const signed = (sign === "-" ? -value : value) / (hours ?? FUNDING_HOURS);
     const percentPerHour = Number(signed.toPrecision(12)) + 0;
-    return { ...said, decide: () => fit({ kind: "funding", token, direction: side, percentPerHour }) };
+    return {
+      ...said,
+      toCondition: () => toValidCondition({ kind: "funding", token, direction: side, percentPerHour }),
+    };
   }
   const move = { token, way, percent: value, hours };
   if (isFunding || (isFromHere && hours !== null)) return null;
   return {
     ...said,
-    decide: (price) => (isFromHere && price !== null ? decideFromHere(move, price) : decideChange(move)),
+    toCondition: (price) => (isFromHere && price !== null ? toLevelFromHere(move, price) : toChange(move)),
   };
 }
 
@@ -192,81 +195,91 @@ const toHours = ({ count = "1", unit = "" }: Groups): number =>
   Number(count) * ({ d: 24, w: 168 }[unit.charAt(0).toLowerCase()] ?? 1);
 
 /** The condition with these fields, if it is within the bounds of its kind. */
-const fit = (fields: object): AlertCondition | null => conditionShape.safeParse(fields).data ?? null;
+const toValidCondition = (fields: object): AlertCondition | null =>
+  conditionShape.safeParse(fields).data ?? null;
 
-/** The symbol in words. @param isExact Whether it may be a coin that no list has. */
+/** The symbol that words name. @param isExact Whether it may be a coin outside every list. */
 function findCoin(words: string, { subjects }: Names, isExact: boolean): string | null {
   const named = subjects.get(words.toLowerCase()) ?? subjects.get(words.toUpperCase());
   const symbol = named ?? resolveSymbol(words);
   return COIN.test(symbol) && (isExact || subjects.has(symbol)) ? symbol : null;
 }
 
-function readTimed(schedule: Schedule | { say: string }, words: string): Said | null {
+function toTimedAlert(schedule: Schedule | { say: string }, words: string): ParsedAlert | null {
   const [, token, always] = /^research (\$?[a-z0-9][a-z0-9.-]{0,19})( always)?$/i.exec(words) ?? [];
   if (token === undefined && !/^digest$/i.test(words)) return null;
   const kind = token === undefined ? { kind: "digest" } : { kind: "research", token };
   const condition = { ...kind, ...schedule, ...(always === undefined ? {} : { always: true }) };
-  const decide = () => ("say" in schedule ? schedule : fit(condition));
-  return { token: "", isExact: true, isRelative: false, decide };
+  const toCondition = () => ("say" in schedule ? schedule : toValidCondition(condition));
+  return { token: "", isExact: true, needsPrice: false, toCondition };
 }
 
 type Side = "above" | "below";
 
-function decideLevel(token: string, side: Side | null, levelUsd: number, price: number | null) {
-  const at = (direction: Side) => fit({ kind: "price", token, direction, levelUsd });
+function toLevel(token: string, side: Side | null, levelUsd: number, price: number | null) {
+  const at = (direction: Side) => toValidCondition({ kind: "price", token, direction, levelUsd });
   if (side !== null) return at(side);
   if (price !== null && price !== levelUsd) return at(price < levelUsd ? "above" : "below");
-  return askWhich(`${token} at ${formatDollars(levelUsd)}: above or below?`, [at("above"), at("below")]);
+  return buildClarification(`${token} at ${formatDollars(levelUsd)}: above or below?`, [
+    at("above"),
+    at("below"),
+  ]);
 }
 
 /** Levels near the price, for words that name none. */
-function askLevel(token: string, price: number | null): Question | null {
+function toNearLevels(token: string, price: number | null): Clarification | null {
   if (price === null) return null;
-  const near = decideFromHere({ token, way: null, percent: 5, hours: null }, price);
+  const near = toLevelFromHere({ token, way: null, percent: 5, hours: null }, price);
   const say = `At which price? ${token} is at ${formatDollars(price)}. Tap, or send it again with a price.`;
   return near !== null && "say" in near ? { ...near, say } : null;
 }
 
-function askWhich(say: string, meant: readonly (Condition | null)[]): Question {
-  return { say, meant: meant.filter((one) => one !== null) };
+function buildClarification(say: string, readings: readonly (Condition | null)[]): Clarification {
+  return { say, readings: readings.filter((one) => one !== null) };
 }
 
 type Move = { token: string; way: "up" | "down" | null; percent: number; hours: number | null };
 
-/** A percentage that counts from the price now is a level. */
-function decideFromHere({ token, way, percent }: Move, price: number) {
+/** Turns a percentage from the present price into a level. */
+function toLevelFromHere({ token, way, percent }: Move, price: number) {
   const at = (direction: Side, factor: number) =>
-    fit({ kind: "price", token, direction, levelUsd: Number((price * factor).toPrecision(5)) });
+    toValidCondition({ kind: "price", token, direction, levelUsd: Number((price * factor).toPrecision(5)) });
   const above = at("above", 1 + percent / 100);
   const below = at("below", 1 - percent / 100);
   if (way !== null) return way === "up" ? above : below;
-  return askWhich(`${formatPercent(percent)} up or down from ${formatDollars(price)}?`, [above, below]);
+  return buildClarification(`${formatPercent(percent)} up or down from ${formatDollars(price)}?`, [
+    above,
+    below,
+  ]);
 }
 
-function decideChange({ token, way, percent, hours }: Move) {
+function toChange({ token, way, percent, hours }: Move) {
   const within = (direction: "up" | "down", windowHours: number) =>
-    fit({ kind: "change", token, direction, percent, windowHours });
+    toValidCondition({ kind: "change", token, direction, percent, windowHours });
   if (way === null) {
     const both = [within("up", hours ?? 24), within("down", hours ?? 24)];
-    return askWhich(`${token} by ${formatPercent(percent)}: up or down?`, both);
+    return buildClarification(`${token} by ${formatPercent(percent)}: up or down?`, both);
   }
   if (hours !== null && WINDOWS.some((one) => one === hours)) return within(way, hours);
-  const meant = [1, 4, 24].map((count) => within(way, count));
-  return askWhich(`Within how many hours? Tap, or send it again with one of ${WINDOWS.join(", ")}.`, meant);
+  const readings = [1, 4, 24].map((count) => within(way, count));
+  return buildClarification(
+    `Within how many hours? Tap, or send it again with one of ${WINDOWS.join(", ")}.`,
+    readings,
+  );
 }
 
-/** What a standing order is to do. @param until Epoch ms. */
-export type Wish = { swap: Swap; condition: Condition; times?: number; until?: number };
+/** A standing order that was parsed from words. @param until Epoch ms. */
+export type StandingOrderRequest = { swap: Swap; condition: Condition; times?: number; until?: number };
 
-/** The level of an order, which may stand behind it or, with its coin, before it. */
+/** The price level of an order: `below 3000` after it, or `when ETH drops below 3000` before it. */
 const ORDER_LEVEL = new RegExp(
   String.raw`\b(?:(?:if|when|once|as soon as) (?:the )?(?:price of )?(?<coin>[a-z]{2,10})(?: price)?(?: (?:is|goes|falls|drops|dips|rises|climbs|gets|trades))? )?` +
     String.raw`(?:at or )?(?<way>below|under|above|over) (?:usd ?|\$)?${NUMBER}(?<multiple>k\b)?(?: ?(?:usd|dollars|\$)(?![a-z]))?`,
   "i",
 );
 
-/** Reads a standing order from words. `null`: they are none. `say`: they are nearly one, and why not quite. */
-export function readStanding(text: string): Wish | { say: string } | null {
+/** The standing order in a text; `null` if it has none. `say`: why a text that is nearly one is refused. */
+export function parseStandingOrder(text: string): StandingOrderRequest | { say: string } | null {
   if (text.length > 300 || text.includes("?")) return null;
   const clauses = createClauses(normalize(text).replace(/^dca\b/i, "buy"));
   const schedule = takeSchedule(clauses);
@@ -286,7 +299,7 @@ export function readStanding(text: string): Wish | { say: string } | null {
     schedule === null
       ? level === null
         ? { kind: "call" }
-        : readOrderLevel(level, swap)
+        : parseOrderLevel(level, swap)
       : "say" in schedule
         ? schedule
         : { kind: "clock", ...schedule };
@@ -303,17 +316,20 @@ export function readStanding(text: string): Wish | { say: string } | null {
   };
 }
 
-function readOrderLevel(found: Groups, swap: Swap): Condition | { say: string } {
+function parseOrderLevel(found: Groups, swap: Swap): Condition | { say: string } {
   const { coin = "", way = "" } = found;
-  return readTrigger(swap, {
+  return resolveTrigger(swap, {
     token: /^(?:it|price)$/i.test(coin) ? "" : coin,
     direction: /below|under/i.test(way) ? "below" : "above",
     levelUsd: toNumber(found),
   });
 }
 
-/** The level that triggers an order; without a named coin that of the one that it trades. `say`: why it triggers none. */
-export function readTrigger(
+/**
+ * The price condition that triggers an order; without a named coin, of the only coin that the order trades. `say`: why it is
+ * refused.
+ */
+export function resolveTrigger(
   swap: Swap,
   { token: named, ...level }: { token: string; direction: Side; levelUsd: number },
 ): Condition | { say: string } {

@@ -16,9 +16,15 @@ import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
 import { answerToggle } from "../messenger/toggles";
 import { connectAccount } from "../accounts/linkHttp";
-import { ALREADY_LINKED, buildLinkedCard, CREATE, explainStanding, USE_HERE } from "./cards";
+import {
+  ALREADY_LINKED,
+  buildLinkedCard,
+  CREATE_WALLET_BUTTON,
+  explainMissingAccount,
+  USE_ACCOUNT_BUTTON,
+} from "./cards";
 import { trimName } from "./commands";
-import { askAgain, proposeGas, proposeOrder } from "./orders";
+import { proposeAgain, proposeGas, answerOrderCommand } from "./orders";
 import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
 import {
   answerChart,
@@ -30,7 +36,7 @@ import {
 } from "./wallet";
 
 /** Handlers of commands that ask providers, but no model. All are idempotent: an interrupted one is run again. */
-type Work = (ctx: ActionCtx, request: ActionRequest) => Promise<CommandOutcome>;
+type ActionHandler = (ctx: ActionCtx, request: ActionRequest) => Promise<CommandOutcome>;
 
 export const actionHandlers = {
   price: async (ctx, { argument }) =>
@@ -53,14 +59,14 @@ export const actionHandlers = {
   switch: createToggle(""),
   unsubscribe: createToggle(" off"),
 
-  again: askAgain,
+  again: proposeAgain,
   gas: proposeGas,
-  swap: (ctx, request) => proposeOrder(ctx, request, `swap ${request.argument}`),
-  send: (ctx, request) => proposeOrder(ctx, request, `send ${request.argument}`),
-} satisfies Record<string, Work>;
+  swap: (ctx, request) => answerOrderCommand(ctx, request, `swap ${request.argument}`),
+  send: (ctx, request) => answerOrderCommand(ctx, request, `send ${request.argument}`),
+} satisfies Record<string, ActionHandler>;
 
 /** The handler of a command about the chat's news. @param end Behind its argument. */
-function createToggle(end: "" | " off"): Work {
+function createToggle(end: "" | " off"): ActionHandler {
   return (ctx, { sender, argument, isTap }) =>
     answerToggle(ctx, sender, { argument: `${argument}${end}`.trim(), isTap, isStop: end !== "" });
 }
@@ -129,7 +135,10 @@ export async function answerPrice(ctx: ActionCtx, written: string): Promise<Comm
 }
 
 /** The bot's first message: three live prices, with buttons. */
-async function greet(ctx: ActionCtx, { sender, userId, standing }: ActionRequest): Promise<CommandOutcome> {
+async function greet(
+  ctx: ActionCtx,
+  { sender, userId, chatAccount }: ActionRequest,
+): Promise<CommandOutcome> {
   const prices = await findPrices(ctx, ["BTC", "ETH", "SOL"]);
   const isKnown = userId !== "" || !sender.alone;
   const set = prices.slice(0, 1).map((first) => buildAlertButton(first, 1.05, "Set an alert"));
@@ -143,7 +152,13 @@ async function greet(ctx: ActionCtx, { sender, userId, standing }: ActionRequest
     ],
     buttons: [
       [...set, { text: "Signals", command: "signals" }],
-      [isKnown ? { text: "Portfolio", command: "portfolio" } : standing.isLogin ? USE_HERE : CREATE],
+      [
+        isKnown
+          ? { text: "Portfolio", command: "portfolio" }
+          : chatAccount.isLogin
+            ? USE_ACCOUNT_BUTTON
+            : CREATE_WALLET_BUTTON,
+      ],
     ],
   };
 }
@@ -154,9 +169,9 @@ async function answerLink(
   request: ActionRequest,
   way: "asks" | "links",
 ): Promise<CommandOutcome> {
-  const { sender, argument: codeHash, userId: linked, standing, now } = request;
+  const { sender, argument: codeHash, userId: linked, chatAccount, now } = request;
   const { messengerId, messengerUsername } = sender;
-  if (codeHash === "") return linked === "" ? explainStanding(standing) : reply(...ALREADY_LINKED);
+  if (codeHash === "") return linked === "" ? explainMissingAccount(chatAccount) : reply(...ALREADY_LINKED);
   getRequired("WALLET_ENCRYPTION_KEY");
   const account = { codeHash, messengerId, by: "account" as const };
   try {

@@ -2,7 +2,7 @@ import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { findDifference } from "../alerts/restating";
-import { readLine } from "../alerts/words";
+import { parseAlertLine } from "../alerts/words";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answerChat, NOTHING_DONE } from "../chat/replies";
 import type { ChatTurn } from "../chat/runs";
@@ -15,7 +15,7 @@ import type { Caller } from "../platform/limits/callers";
 import { DOLLARS, SHARES } from "../wallets/tokens";
 import { findToken } from "../wallets/tokens";
 import { findCommand, menu, parseCommand, type CommandName } from "./commands";
-import { readOrder } from "./orders";
+import { parseOrder } from "./orders";
 import { HELP_BUTTONS, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Questions that a model answers. In a private chat it may propose what the bot can do. For actions. */
@@ -92,7 +92,7 @@ const CHECKS: Partial<Record<CommandName, (argument: string, words: string) => b
   stop: (argument) => COIN.test(argument),
   whales: (argument, words) => listNumbers(words).includes(argument),
   alert: (argument, words) => {
-    const condition = readLine(argument);
+    const condition = parseAlertLine(argument);
     return condition !== null && findDifference(condition, argument, words, []) === null;
   },
   swap: (argument, words) => hasSaid(argument, words),
@@ -103,7 +103,7 @@ const listNumbers = (text: string): string[] => text.match(/\d+(?:[.,]\d+)*/g) ?
 
 /** Whether the words name a swap's amount, with its sign, then the token that leaves, and somewhere the other one. */
 function hasSaid(argument: string, words: string): boolean {
-  const order = readOrder(`swap ${argument}`);
+  const order = parseOrder(`swap ${argument}`);
   if (order?.kind !== "swap") return false;
   const split = (text: string) =>
     text

@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
-import type { Standing } from "../accounts/chats";
-import type { Item } from "../accounts/overview";
-import { HOW_TO_STAND } from "../alerts/terms";
+import type { ChatAccount } from "../accounts/chats";
+import type { OverviewItem } from "../accounts/overview";
+import { STANDING_ORDER_EXAMPLES } from "../alerts/terms";
 import { getOptional } from "../lib/env";
 import { roundUnits, toUsd } from "../lib/money/amounts";
 import { formatGain, formatSignedPercent, formatUsd } from "../lib/text/numbers";
@@ -24,8 +24,8 @@ import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
 type CardWithButtons = Pick<OutgoingCard, "buttons"> & { answer: Paragraph[] };
 
 export const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
-export const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
-export const FAILED = "Something went wrong on my side. Please try again in a few minutes.";
+export const EXPOSED_CODE_WARNING = " A link code that was shown here is no longer valid: create a new one.";
+export const INTERNAL_FAILURE = "Something went wrong on my side. Please try again in a few minutes.";
 export const ALREADY_LINKED: Paragraph = [
   "This account is already linked. Send ",
   { command: "unlink" },
@@ -37,11 +37,11 @@ export const ALREADY_LINKED: Paragraph = [
  * `t.me/<bot>?start=CODE`. Without a web application, the `ownerUrl` of an account id makes this chat its owner; a pending
  * claim is answered with the time at which it takes effect.
  */
-export function explainStanding({ claimedFrom, isLogin }: Standing): CardWithButtons {
+export function explainMissingAccount({ claimedFrom, isLogin }: ChatAccount): CardWithButtons {
   if (isLogin)
     return {
       answer: [["This chat is the login of your account, and not linked to it."]],
-      buttons: [[USE_HERE]],
+      buttons: [[USE_ACCOUNT_BUTTON]],
     };
   if (claimedFrom !== null) {
     const from = formatDateTime(claimedFrom);
@@ -50,19 +50,19 @@ export function explainStanding({ claimedFrom, isLogin }: Standing): CardWithBut
     };
   }
   const address = getOptional("WEB_APP_URL");
-  if (address === undefined) return { answer: HOW_TO_OWN, buttons: [[CREATE]] };
+  if (address === undefined) return { answer: HOW_TO_OWN, buttons: [[CREATE_WALLET_BUTTON]] };
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
   return {
     answer: [["This needs your account: link it, and send that again. Or make one here."]],
-    buttons: [[{ text: "Link my account", href: url.href }], [CREATE]],
+    buttons: [[{ text: "Link my account", href: url.href }], [CREATE_WALLET_BUTTON]],
   };
 }
 
-/** Moves the link of the account whose login the chat is to it. */
-export const USE_HERE: Button = { text: "Use my account here", command: "wallet here" };
-/** Makes an account of the chat's own. */
-export const CREATE: Button = { text: "Create my wallet", command: "wallet new" };
+/** Links the account to this chat, which is its login. */
+export const USE_ACCOUNT_BUTTON: Button = { text: "Use my account here", command: "wallet here" };
+/** Makes an account for this chat. */
+export const CREATE_WALLET_BUTTON: Button = { text: "Create my wallet", command: "wallet new" };
 
 const HOW_TO_OWN: Paragraph[] = [
   ["This needs an account, and this chat has none yet: a tap makes one that is yours at once."],
@@ -95,8 +95,8 @@ export function buildRecipientsCard(
   };
 }
 
-/** Above the answers to an account that was linked over HTTP without the operator's secret. */
-export const UNCONFIRMED: Paragraph = [
+/** The warning above each answer while a link that was made over HTTP, without the operator's secret, is unconfirmed. */
+export const UNCONFIRMED_LINK_WARNING: Paragraph = [
   "Your account was linked to a user of the web application outside this chat. If that was you, send ",
   { command: "connect" },
   " CODE with the code that you created there; if it was not, send ",
@@ -105,7 +105,7 @@ export const UNCONFIRMED: Paragraph = [
 ];
 
 /** The refusal to unlink an account that is the only login of its user: the wallet would be lost with it. */
-export const ONLY_LOGIN: Paragraph = [
+export const ONLY_LOGIN_REFUSAL: Paragraph = [
   "I do not unlink this account: it is the only way to your wallet, and without it nothing could be approved. ",
   { command: "freeze" },
   " stops everything that moves your money, and ",
@@ -115,7 +115,7 @@ export const ONLY_LOGIN: Paragraph = [
   ".",
 ];
 
-/** The address to pay in to. What comes before the money is said before the address. */
+/** The deposit address. Who can reach the wallet is said first, so that it is read before money is sent. */
 export function buildDepositCard(address: string, isLogin: boolean, isOnPaper: boolean): Paragraph[] {
   return [
     [
@@ -172,9 +172,9 @@ export function buildRecordCard(whole: WholeRecord, head: PublishedHead | null, 
 }
 
 /** The orders that wait for their owner's tap, and the last ones, each with its transaction. */
-export function buildOrdersCard(asked: readonly Item[], last: readonly Item[]): Paragraph[] {
-  if (asked.length + last.length === 0) return [["You have ordered nothing yet. ", ...USAGE]];
-  const describeItem = ({ what, note, txHash }: Item): Paragraph => [
+export function buildOrdersCard(asked: readonly OverviewItem[], last: readonly OverviewItem[]): Paragraph[] {
+  if (asked.length + last.length === 0) return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
+  const describeItem = ({ what, note, txHash }: OverviewItem): Paragraph => [
     { bold: what },
     `\n${note}`,
     ...(txHash === undefined ? [] : [" · ", { words: "transaction", href: EXPLORER + txHash }]),
@@ -214,7 +214,7 @@ export function buildPortfolioCard(portfolio: {
   ];
 }
 
-/** What paper is. @param start What a book begins with, in words. */
+/** An explanation of paper mode. @param start The starting balance of a book, in words. */
 export const buildPaperOffer = (start: string): Paragraph[] => [
   [{ bold: "📝 Paper: everything but the money" }],
   [
@@ -263,7 +263,7 @@ export function buildHistoryCard(moves: readonly NamedMove[], isOnPaper: boolean
   return [[{ bold: isOnPaper ? `${ON_PAPER}what has moved` : "🧾 What has moved" }], ...lines];
 }
 
-/** An amount with at most six significant digits, whole from a hundred thousand up: a wallet shows the rest. */
+/** An amount with six significant digits at most, and without decimals from a hundred thousand up. */
 export function formatShortAmount(balance: string): string {
   const value = Number(balance);
   const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
@@ -283,7 +283,7 @@ export function buildStatusCard(active: readonly Shift[], now: number): Paragrap
   });
 }
 
-export const USAGE: Paragraph = [
+export const ORDER_EXAMPLES: Paragraph = [
   "Say it like one of these: buy $20 of ETH · swap 25 USDC to BTC · sell half my ETH · ",
   { command: "swap" },
   " all DAI to USDC · ",
@@ -291,5 +291,5 @@ export const USAGE: Paragraph = [
   " 25 USDC to 0x… (the whole address, which has to be on your list).",
 ];
 
-/** Below an alert that reads like an order. */
-export const ONLY_ALERTS: Paragraph = [`It only alerts you. ${HOW_TO_STAND}`];
+/** The note below an alert whose words look like an order. */
+export const ALERT_ONLY_NOTE: Paragraph = [`It only alerts you. ${STANDING_ORDER_EXAMPLES}`];

@@ -1,14 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { readStanding } from "../accounts/chats";
-import { listAsked, listNewestOrders } from "../accounts/overview";
+import { readChatAccount } from "../accounts/chats";
+import { listOpenQuestions, listNewestOrders } from "../accounts/overview";
 import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
 import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { findAccount, listRecipients } from "../identity/model";
 import { buildListCard } from "../alerts/cards";
-import { listWithValues } from "../alerts/proposals";
+import { listAlertsWithValues } from "../alerts/proposals";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
 import { isSymbol } from "../lib/money/coins";
@@ -32,8 +32,8 @@ import { buildAlertCard } from "../whales/cards";
 import { hasObserved, listLatestAlerts, toPublicWhaleAlert } from "../whales/model";
 import { answerAi, answerDelete, answerExport, answerLimits, answerMe, answerOwn } from "./account";
 import {
-  explainStanding,
-  ONLY_LOGIN,
+  explainMissingAccount,
+  ONLY_LOGIN_REFUSAL,
   buildOrdersCard,
   buildRecipientsCard,
   buildRecordCard,
@@ -97,7 +97,7 @@ export const bind = internalMutation({
 
 const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   help: (_ctx, { argument }) => buildHelp(argument),
-  alerts: async (ctx, { userId, now }) => buildListCard(await listWithValues(ctx, userId), now),
+  alerts: async (ctx, { userId, now }) => buildListCard(await listAlertsWithValues(ctx, userId), now),
   signals: async (ctx, { argument }) => {
     const name = parseFocus(argument);
     const token = SIGNAL_TOKENS.find((one) => one === name);
@@ -193,7 +193,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   unlink: async (ctx, { sender }) => {
     const link = await findLinkOfMessenger(ctx, sender.messengerId);
     if (link === null) return reply("This account is not linked.");
-    if (await isLogin(ctx, link.userId, sender.messengerId)) return reply(...ONLY_LOGIN);
+    if (await isLogin(ctx, link.userId, sender.messengerId)) return reply(...ONLY_LOGIN_REFUSAL);
     await dropLink(ctx, link, "account");
     return reply("Unlinked. This chat gets no more of your reports or alerts.");
   },
@@ -204,7 +204,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   }),
   freeze: async (ctx, { sender, now }) => {
     const userId = await findUserInSay(ctx, sender.messengerId, now);
-    if (userId === null) return explainStanding(await readStanding(ctx, sender.messengerId));
+    if (userId === null) return explainMissingAccount(await readChatAccount(ctx, sender.messengerId));
     await freezeAccount(ctx, userId, "chat");
     return { answer: [] };
   },
@@ -236,7 +236,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   orders: async (ctx, { userId, now }) => {
     const wallet = await findWallet(ctx, userId, "custody");
     const account = (await findAccount(ctx, userId)) ?? { userId };
-    const asked = wallet === null ? [] : await listAsked(ctx, wallet.walletId, now);
+    const asked = wallet === null ? [] : await listOpenQuestions(ctx, wallet.walletId, now);
     return { answer: buildOrdersCard(asked, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
   },
   own: answerOwn,

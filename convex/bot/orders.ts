@@ -7,28 +7,28 @@ import { explainRefusal } from "../messenger/format";
 import { charge } from "../platform/limits/charges";
 import { readCommand } from "../social/commands";
 import { GAS_WAY, NO_WALLET } from "../wallets/model";
-import { HOW_TO_STAND } from "../alerts/terms";
+import { STANDING_ORDER_EXAMPLES } from "../alerts/terms";
 import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";
 import { estimateForApproval, resolveOrder } from "../wallets/orders/estimates";
 import type { UserRequest } from "../wallets/tables";
 import { findRecipientProblem, findToken, SHARES } from "../wallets/tokens";
-import { USAGE } from "./cards";
+import { ORDER_EXAMPLES } from "./cards";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
-/** Orders in people's words: they become the order's card, or an answer that says how to say it. For actions. */
+/** Orders in people's words. The answer is the order's card, or an explanation of how to word it. For actions. */
 
-/** The verbs that begin an order, and words without a meaning behind them. */
+/** The verb that begins an order, with the filler words after it. */
 const VERB =
   /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|purchase|send|transfer|pay)\s+(?:(?:me|my|some|about|the)\s+)*/i;
-/** Words by which an order would wait for a price or a time. */
-export const WAITING =
+/** Words that make an order wait for a price or a time. */
+export const WAITING_WORDS =
   /\b(?:below|under|above|over|at|when|if|once|reaches|hits|drops|falls|rises|every|daily|weekly|monthly|tomorrow)\b/i;
 /** Words that may follow the token of an order. */
 const BEHIND_TOKEN = /^(?:$|(?:to|for|with|into|worth|using|now|please)\b)/i;
 
 /** The order in a text, by the grammar of posts; its amount is not resolved. `null` for a text without an order. */
-export function readOrder(text: string): UserRequest | null {
+export function parseOrder(text: string): UserRequest | null {
   // A comma is the decimal mark of some languages, and the separator of thousands of others.
   if (!VERB.test(text) || text.includes(",")) return null;
   const reading = readCommand(text);
@@ -43,7 +43,7 @@ export function readOrder(text: string): UserRequest | null {
 }
 
 /** Whether a text without an order begins like one: with a verb, and an amount or a token behind it. */
-export function isNearlyOrder(text: string): boolean {
+export function looksLikeOrder(text: string): boolean {
   const verb = VERB.exec(text)?.[0] ?? "";
   if (verb === "" || text.includes("?")) return false;
   const [word = "", ...others] = text.slice(verb.length).trim().split(/\s+/);
@@ -53,43 +53,44 @@ export function isNearlyOrder(text: string): boolean {
   return isAmount || isToken || /^0x[0-9a-f]{10}/i.test(word);
 }
 
-/** How to say what is nearly an order. */
-export function explainOrder(text: string): CommandOutcome {
+/** Explains how to word a text that looks like an order. */
+export function explainOrderSyntax(text: string): CommandOutcome {
   const [amount = "", whole = "", part = ""] = /(?<!\d)(\d+),(\d+)/.exec(text) ?? [];
   const thousands = part.length === 3 && !/^0/.test(whole) ? ` or ${whole}${part}` : "";
   if (amount !== "")
-    return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}. `, ...USAGE);
+    return reply(`I cannot tell what ${amount} is: write ${whole}.${part}${thousands}. `, ...ORDER_EXAMPLES);
   const [, bare = "", token = ""] = /\s(\d+(?:\.\d+)?) of (\S+)/.exec(text) ?? [];
-  if (bare !== "") return reply(`${bare} of what? Write $${bare} of ${token}, or name the token. `, ...USAGE);
-  if (WAITING.test(text)) return reply(`I do not understand that order. ${HOW_TO_STAND}`);
-  return reply("I do not understand that order. ", ...USAGE);
+  if (bare !== "")
+    return reply(`${bare} of what? Write $${bare} of ${token}, or name the token. `, ...ORDER_EXAMPLES);
+  if (WAITING_WORDS.test(text)) return reply(`I do not understand that order. ${STANDING_ORDER_EXAMPLES}`);
+  return reply("I do not understand that order. ", ...ORDER_EXAMPLES);
 }
 
-/** The answer to a command that orders: its card, or how to say it. */
-export async function proposeOrder(
+/** The answer to /swap and /send: the order's card, or how to word the order. */
+export async function answerOrderCommand(
   ctx: ActionCtx,
   request: CommandRequest,
   words: string,
 ): Promise<CommandOutcome> {
-  const order = readOrder(words);
-  return order === null ? explainOrder(words) : propose(ctx, request, order);
+  const order = parseOrder(words);
+  return order === null ? explainOrderSyntax(words) : proposeOrder(ctx, request, order);
 }
 
 /** Asks the owner again about an order that has ended without a signature, at today's prices. */
-export async function askAgain(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
+export async function proposeAgain(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
   const { argument: which, sender, now } = request;
   const query = { which, messengerId: sender.messengerId, now };
   const earlier = await ctx.runQuery(internal.wallets.orders.questions.findEarlierQuestion, query);
   return earlier === null
     ? reply("That order cannot be asked about again: say it anew.")
-    : propose(ctx, request, earlier.request, earlier.by);
+    : proposeOrder(ctx, request, earlier.request, earlier.by);
 }
 
 /**
- * Proposes an order, after an estimate: its own card asks, and a tap executes it.
+ * Proposes an order after an estimate. The order's card asks the owner, whose tap executes it.
  * @param by `tap` for somebody else's order that the owner was asked about before.
  */
-export async function propose(
+export async function proposeOrder(
   ctx: ActionCtx,
   request: CommandRequest,
   order: UserRequest,
@@ -107,17 +108,20 @@ export async function propose(
   }
 }
 
-/** Gets ether for fees: `USDC ORDER`, both optional; the order that waits for it can be asked about afterwards. */
+/**
+ * The answer to `/gas USDC ORDER`, both optional: an order that buys ether for fees. ORDER waits for that ether, and its owner
+ * can be asked about it again afterwards.
+ */
 export function proposeGas(ctx: ActionCtx, request: CommandRequest): Promise<CommandOutcome> {
   const [, usdc, next] = /^([1-5])(?: usdc)?(?: (\S{1,40}))?$/i.exec(request.argument) ?? [];
   if (usdc === undefined && request.argument !== "")
     return Promise.resolve(reply("Say 1 to 5 USDC, such as ", { command: "gas" }, " 2."));
   const size = usdc === undefined ? "enough" : `${usdc}000000`;
   const order = { kind: "gas" as const, amount: "0", ether: "0", cost: "0", size };
-  return propose(ctx, request, next === undefined ? order : { ...order, next });
+  return proposeOrder(ctx, request, next === undefined ? order : { ...order, next });
 }
 
-/** The refusal of an order for missing ether, with a button that gets it for USDC. */
+/** The refusal of an order that lacks ether for its fees, with a button that buys some for USDC. */
 async function offerGas(
   ctx: ActionCtx,
   { updateId, sender, userId }: CommandRequest,

@@ -1,11 +1,11 @@
 import { v, type Infer } from "convex/values";
 import type { MutationCtx } from "../_generated/server";
-import type { Standing } from "../accounts/chats";
+import type { ChatAccount } from "../accounts/chats";
 import { getErrorData } from "../lib/errors";
 import { explainRefusal, type Button, type Paragraph } from "../messenger/format";
 import { ANSWER, enqueueCard, findLinkOfMessenger, formatPlace } from "../messenger/model";
 import { vButtons, vPicture, vSecret, vSpan, type Picture, type Secret } from "../messenger/tables";
-import { UNCONFIRMED } from "./cards";
+import { UNCONFIRMED_LINK_WARNING } from "./cards";
 import {
   buildPrivateLink,
   findCommand,
@@ -33,8 +33,8 @@ export type CommandRequest = {
   /** Epoch ms. */
   now: number;
 };
-/** One that an action answers. `standing`: what the sender has here. */
-export type ActionRequest = CommandRequest & { standing: Standing };
+/** A request that an action answers, with the account of the sender's chat. */
+export type ActionRequest = CommandRequest & { chatAccount: ChatAccount };
 
 /** The answer to a command; no paragraphs for no answer. */
 export const vCommandOutcome = v.object({
@@ -158,7 +158,7 @@ export async function putAnswer(
     bot: "default",
     kind: ANSWER,
     key: `update:${updateId}`,
-    paragraphs: isUnconfirmed ? [UNCONFIRMED, ...paragraphs] : paragraphs,
+    paragraphs: isUnconfirmed ? [UNCONFIRMED_LINK_WARNING, ...paragraphs] : paragraphs,
     buttons: sender.alone ? buttons : buttons && leadToPrivateChat(buttons),
     picture,
     secret,

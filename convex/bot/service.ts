@@ -4,12 +4,12 @@ import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import type { Standing } from "../accounts/chats";
-import { buildProposalCard, buildQuestionCard } from "../alerts/cards";
-import { answerStandingWords, answerTap, TAPPED } from "../alerts/chat";
-import { HOW_TO_SAY, isMeasured, UNREAD } from "../alerts/conditions";
-import { answerAlertWords, type Answered } from "../alerts/service";
-import { readLine, readStanding } from "../alerts/words";
+import type { ChatAccount } from "../accounts/chats";
+import { buildProposalCard, buildClarificationCard } from "../alerts/cards";
+import { answerStandingWords, answerTap, TAP_COMMAND } from "../alerts/chat";
+import { ALERT_EXAMPLES, isMeasured, NO_MODEL_NOW } from "../alerts/conditions";
+import { answerAlertWords, type AlertAnswer } from "../alerts/service";
+import { parseAlertLine, parseStandingOrder } from "../alerts/words";
 import { awaitRefreshes, hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
@@ -27,7 +27,13 @@ import { buildSnapshotCard } from "../research/cards";
 import { getStoredResult } from "../research/model";
 import { readPortfolio } from "../wallets/holdings";
 import { vWatched } from "./arrivals";
-import { CODE_SHOWN, FAILED, explainStanding, ONLY_ALERTS, PRIVATE_ONLY } from "./cards";
+import {
+  EXPOSED_CODE_WARNING,
+  INTERNAL_FAILURE,
+  explainMissingAccount,
+  ALERT_ONLY_NOTE,
+  PRIVATE_ONLY,
+} from "./cards";
 import { answerPrice, actionHandlers } from "./actionHandlers";
 import { answerByModel, toCaller } from "./assistant";
 import {
@@ -42,7 +48,7 @@ import {
   type BotMessage,
   type Sender,
 } from "./commands";
-import { explainOrder, isNearlyOrder, propose, readOrder, WAITING } from "./orders";
+import { explainOrderSyntax, looksLikeOrder, proposeOrder, parseOrder, WAITING_WORDS } from "./orders";
 import { parsePhrase } from "./phrases";
 import {
   askWhichToken,
@@ -59,42 +65,42 @@ import {
 export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
   const { messengerId } = sender;
-  const standing: Standing = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
+  const chatAccount: ChatAccount = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
   // A group sees the bot type only after a mention is known to be this bot's.
   const to = parseCommand(message.text)?.to ?? message.to ?? "";
-  if (to !== "" && !sender.alone && !(await isMe(to))) return "over";
+  if (to !== "" && !sender.alone && !(await isThisBot(to))) return "over";
   const worked = await showTypingWhile(
     sender,
-    answerText(ctx, message, standing).catch((error: unknown) => explainFailure(error, message.text)),
+    answerText(ctx, message, chatAccount).catch((error: unknown) => explainFailure(error, message.text)),
   );
   if ("bind" in worked) {
     const { bind: name, argument, owner } = worked;
     await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
   } else {
     const outcome = parse(vCommandOutcome, worked);
-    // The chat has just taken the account whose wallet it is shown.
-    const told = message.text === "/wallet here" ? null : standing.userId;
+    // `/wallet here` has just linked the chat to another user than the one that was read above.
+    const told = message.text === "/wallet here" ? null : chatAccount.userId;
     const stored = { ...message, job, userId: told, outcome, usage: takeUsage() };
     await ctx.runMutation(internal.bot.updates.storeBotAnswer, stored);
   }
 });
 
-async function isMe(name: string): Promise<boolean> {
+async function isThisBot(name: string): Promise<boolean> {
   return (await getBotUsername(getRequired("MESSENGER_BOT_TOKEN")))?.toLowerCase() === name;
 }
 
 async function answerText(
   ctx: ActionCtx,
   { updateId, sender, text, forwarded, tapped }: BotMessage,
-  standing: Standing,
-): Promise<Worked> {
+  chatAccount: ChatAccount,
+): Promise<MessageAnswer> {
   if (text === "") return buildHelp("", "I can't hear voice messages or see pictures yet.");
   if (isKeyRequest(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text) ?? (sender.alone && !forwarded ? parsePhrase(text) : null);
   const argument = parsed?.argument ?? text.trim();
   const isTap = tapped !== undefined;
-  const userId = standing.userId ?? "";
-  const request = { updateId, sender, userId, standing, argument, isTap, now: Date.now() };
+  const userId = chatAccount.userId ?? "";
+  const request = { updateId, sender, userId, chatAccount, argument, isTap, now: Date.now() };
   if (parsed === null) {
     // A coin's name asks for its price, which needs no model.
     const isName = argument.split(/\s+/).length <= 3;
@@ -109,27 +115,27 @@ async function answerText(
     return reply("I do not accept that from a forwarded message. If you want it, type it here yourself.");
   if (access !== "anywhere" && !sender.alone)
     return hasCode(parsed)
-      ? reply(PRIVATE_ONLY, CODE_SHOWN)
+      ? reply(PRIVATE_ONLY, EXPOSED_CODE_WARNING)
       : { ...reply(PRIVATE_ONLY), buttons: [[{ text: "Write to me", command: name }]] };
   // An account without a link has alerts of its own.
   const owner = userId === "" && access === "own" ? toChatUser(sender.messengerId) : userId;
-  if (owner === "" && access === "linked") return explainStanding(standing);
+  if (owner === "" && access === "linked") return explainMissingAccount(chatAccount);
   if (isAnsweredBy("mutation", name)) return { bind: name, argument, owner };
   return HANDLERS[name](ctx, { ...request, userId: owner });
 }
 
-/** The answer after a failure; for a question without a model, with what still works. */
+/** The answer after a failure. If only the model failed, it lists what works without one. */
 function explainFailure(error: unknown, text: string): CommandOutcome {
   const failure = getErrorData(error);
   if (failure === null) {
     log.error("bot.unexpected", { message: getErrorMessage(error) });
-    return reply(FAILED);
+    return reply(INTERNAL_FAILURE);
   }
   const name = parseCommand(text)?.name;
   const isModels = failure.code === "upstream" || failure.code === "not_configured";
   if (!isModels || (name !== undefined && name !== "ask")) return reply(explainRefusal(failure));
   const remaining = "Questions have to wait. A price needs no model: send a coin's name. So do these:";
-  return { answer: [[UNREAD], [remaining]], buttons: HELP_BUTTONS };
+  return { answer: [[NO_MODEL_NOW], [remaining]], buttons: HELP_BUTTONS };
 }
 
 /** The messenger's sign of typing lasts five seconds; no answer takes a minute. */
@@ -157,26 +163,27 @@ async function keepTyping(botToken: string, sender: Sender, done: AbortSignal): 
     await Promise.all([showTyping(botToken, sender, done), sleep(TYPING_MS, done)]);
 }
 
-/** `bind`: a mutation answers the command (`handlers`). */
-type Worked = CommandOutcome | { bind: CommandsBy<"mutation">; argument: string; owner: string };
-type Work = (ctx: ActionCtx, request: ActionRequest) => Promise<Worked>;
+/** An answer, or with `bind` a command that a mutation answers (`handlers`). */
+type MessageAnswer = CommandOutcome | { bind: CommandsBy<"mutation">; argument: string; owner: string };
+type ActionHandler = (ctx: ActionCtx, request: ActionRequest) => Promise<MessageAnswer>;
 
 /** Longer than any research takes, and shorter than the lease of an attempt. */
 const PATIENCE_MS = 8 * MINUTE;
 /** On-demand results are fresh for this long. */
 const FRESH_MS = 15 * MINUTE;
 
-const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
+const HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
   ...actionHandlers,
 
-  /** Words make a proposal; taps on buttons (`set ID`, `off ID` …) change it. Idempotent. */
+  /** Words make a proposal; taps on buttons (`set ID`, `off ID` …) change it. Safe to run twice. */
   alert: async (ctx, request) => {
     const { userId, argument, isTap } = request;
-    if (argument === "") return reply(HOW_TO_SAY);
-    if (TAPPED.test(argument) && isTap) return answerTap(ctx, userId, argument, request.sender.messengerId);
-    if (TAPPED.test(argument)) return { bind: "alerts", argument, owner: userId };
-    const standing = readStanding(argument);
-    if (standing !== null) return proposeStanding(ctx, request, standing);
+    if (argument === "") return reply(ALERT_EXAMPLES);
+    if (TAP_COMMAND.test(argument) && isTap)
+      return answerTap(ctx, userId, argument, request.sender.messengerId);
+    if (TAP_COMMAND.test(argument)) return { bind: "alerts", argument, owner: userId };
+    const standingOrder = parseStandingOrder(argument);
+    if (standingOrder !== null) return proposeStanding(ctx, request, standingOrder);
     const caller = toCaller(request);
     await charge(ctx, "alert", caller);
     return toAlertOutcome(await answerAlertWords(ctx, caller, { userId }, argument));
@@ -186,7 +193,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, Work>> = {
   research: async (ctx, request) => {
     const caller = toCaller(request);
     const line = `research ${request.argument}`;
-    if (readLine(line) !== null && request.sender.alone)
+    if (parseAlertLine(line) !== null && request.sender.alone)
       return toAlertOutcome(await answerAlertWords(ctx, caller, toOwner(request), line));
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
@@ -219,38 +226,38 @@ async function answerWords(
   forwarded: boolean,
 ): Promise<CommandOutcome> {
   const { userId, argument: text } = request;
-  const order = forwarded ? null : readOrder(text);
-  const isNear = !forwarded && order === null && isNearlyOrder(text);
-  if (order !== null && userId === "") return explainStanding(request.standing);
-  if (order !== null) return propose(ctx, request, order);
-  const standing = forwarded ? null : readStanding(text);
-  if (standing !== null) return proposeStanding(ctx, request, standing);
-  if (isNear && !WAITING.test(text)) return explainOrder(text);
+  const order = forwarded ? null : parseOrder(text);
+  const isNear = !forwarded && order === null && looksLikeOrder(text);
+  if (order !== null && userId === "") return explainMissingAccount(request.chatAccount);
+  if (order !== null) return proposeOrder(ctx, request, order);
+  const standingOrder = forwarded ? null : parseStandingOrder(text);
+  if (standingOrder !== null) return proposeStanding(ctx, request, standingOrder);
+  if (isNear && !WAITING_WORDS.test(text)) return explainOrderSyntax(text);
   const alert = await answerAlertWords(ctx, toCaller(request), toOwner(request), text);
-  if (alert.kind === "none") return isNear ? explainOrder(text) : answerByModel(ctx, request);
+  if (alert.kind === "none") return isNear ? explainOrderSyntax(text) : answerByModel(ctx, request);
   const outcome = await toAlertOutcome(alert);
-  return isNear ? { ...outcome, answer: [...outcome.answer, ONLY_ALERTS] } : outcome;
+  return isNear ? { ...outcome, answer: [...outcome.answer, ALERT_ONLY_NOTE] } : outcome;
 }
 
-/** Whose alerts a chat means: the linked user's, or its own. */
+/** The owner of a chat's alerts: the linked user, or else the chat itself. */
 const toOwner = ({ userId, sender }: CommandRequest) => ({
   userId: userId === "" ? toChatUser(sender.messengerId) : userId,
 });
 
-/** The card of a standing order in a chat's words. */
+/** The card of a standing order that a chat asked for in words. */
 async function proposeStanding(
   ctx: ActionCtx,
   request: ActionRequest,
-  wish: NonNullable<ReturnType<typeof readStanding>>,
+  wish: NonNullable<ReturnType<typeof parseStandingOrder>>,
 ): Promise<CommandOutcome> {
-  const { sender, userId, standing } = request;
-  if (userId === "" || isChatUser(userId)) return explainStanding(standing);
+  const { sender, userId, chatAccount } = request;
+  if (userId === "" || isChatUser(userId)) return explainMissingAccount(chatAccount);
   await charge(ctx, "alert", toCaller(request));
   return answerStandingWords(ctx, { userId, messengerId: sender.messengerId }, wish);
 }
 
-async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
-  if (answered.kind === "open") return buildQuestionCard(answered);
+async function toAlertOutcome(answered: AlertAnswer): Promise<CommandOutcome> {
+  if (answered.kind === "open") return buildClarificationCard(answered);
   if (answered.kind !== "proposed") return reply(answered.say);
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
@@ -259,7 +266,7 @@ async function toAlertOutcome(answered: Answered): Promise<CommandOutcome> {
   return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
 }
 
-/** One look at a watched wallet: what has come is entered as its moves. */
+/** Reads a watched wallet once, which records new deposits as moves, and tells its chat of them. */
 export const lookAtWallet = defineWorker(vWatched, async (ctx, watched) => {
   await readPortfolio(ctx, pick(watched, ["walletId", "address"]), false);
   await ctx.runMutation(internal.bot.arrivals.tellArrivals, watched);

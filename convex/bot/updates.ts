@@ -10,7 +10,7 @@ import { buildFailureHandler, enqueueWork, completeWork, vFailure, vJob } from "
 import { moveChat } from "../messenger/outbox";
 import { noteTaken } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
-import { CODE_SHOWN, FAILED, PRIVATE_ONLY } from "./cards";
+import { EXPOSED_CODE_WARNING, INTERNAL_FAILURE, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
   parseCommand,
@@ -39,7 +39,7 @@ export const receiveMessage = internalMutation({
     await noteTaken(ctx, sender.chatId, true);
     const command = parseCommand(text);
     if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
-      await putAnswer(ctx, message, reply(PRIVATE_ONLY, CODE_SHOWN));
+      await putAnswer(ctx, message, reply(PRIVATE_ONLY, EXPOSED_CODE_WARNING));
       return null;
     }
     if (!isMeant(message, command)) return null;
@@ -152,7 +152,7 @@ export const storeBotFailure = defineMutation(
   { ...vMessage.fields, ...vFailure },
   async (ctx, { isLast, ...given }) => {
     const { updateId, sender, text, forwarded } = given;
-    if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, reply(FAILED));
+    if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, reply(INTERNAL_FAILURE));
   },
 );
 

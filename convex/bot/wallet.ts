@@ -19,7 +19,7 @@ import {
   buildHistoryCard,
   buildPaperOffer,
   buildPortfolioCard,
-  explainStanding,
+  explainMissingAccount,
   formatShortAmount,
 } from "./cards";
 import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
@@ -29,19 +29,19 @@ import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from ".
 const PORTFOLIO: Button = { text: "Portfolio", command: "portfolio" };
 
 /**
- * The wallet's address with a picture to scan; for half an hour the wallet is looked at. A tap makes an account where there
- * is none (`new`), or moves the account's link to the chat that is its login (`here`).
+ * The wallet's address with a picture to scan. The wallet is then watched for deposits for half an hour. A tap makes an
+ * account for a chat without one (`new`), or moves an account's link to the chat that is its login (`here`).
  */
 export async function answerWallet(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
-  const { argument, isTap, standing } = request;
+  const { argument, isTap, chatAccount } = request;
   const { messengerId } = request.sender;
   getRequired("WALLET_ENCRYPTION_KEY");
   const isTaken = isTap && (argument === "here" || argument === "new");
-  if (!isTaken && request.userId === "") return explainStanding(standing);
+  if (!isTaken && request.userId === "") return explainMissingAccount(chatAccount);
   const taken = { messengerId, isHere: argument === "here" };
   const { userId, isLogin } = isTaken
     ? await ctx.runMutation(internal.accounts.chats.takeAccount, taken)
-    : { userId: request.userId, isLogin: standing.isLogin };
+    : { userId: request.userId, isLogin: chatAccount.isLogin };
   const { existing, book, ...wallet } = await ensureWallet(ctx, { userId, kind: "custody" });
   await ctx.runMutation(internal.bot.arrivals.watch, { ...wallet, userId, isNew: !existing });
   const handle = await createFunctionHandle(internal.pictures.drawings.deposit);
@@ -76,7 +76,7 @@ export async function answerPortfolio(ctx: ActionCtx, { userId }: ActionRequest)
   };
 }
 
-/** What a book begins with, in words. */
+/** The starting balance of a book on paper, in words. */
 function listStart(): string {
   const start = getPaperStart();
   const tokens = listKeys(start).map((token) => {
@@ -86,7 +86,7 @@ function listStart(): string {
   return tokens.join(" and ");
 }
 
-/** What the buttons of /paper change. */
+/** The changes behind the buttons of /paper. */
 const WISHES = {
   on: { on: true },
   live: { on: false },
@@ -94,7 +94,7 @@ const WISHES = {
 } as const;
 const isWish = (word: string): word is keyof typeof WISHES => Object.hasOwn(WISHES, word);
 
-/** The account's book, or what paper is, with buttons that change the mode: only taps do. */
+/** The account's book on paper, or else what paper is. Only a tap on a button changes the mode, never typed words. */
 export async function answerPaper(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
   const { userId, argument, isTap, sender, updateId } = request;
   const { messengerId } = sender;
@@ -105,10 +105,10 @@ export async function answerPaper(ctx: ActionCtx, request: ActionRequest): Promi
   return { answer: buildPaperOffer(listStart()), buttons: [[{ text: "📝 Switch on", command: "paper on" }]] };
 }
 
-/** The moves that `/history` shows, and the most. */
+/** How many moves `/history` shows by default, and at most. */
 const [SHOWN_MOVES, MOST_MOVES] = [10, 25];
 
-/** The newest moves of the wallet, after a look at it. */
+/** The newest moves of the wallet. The wallet is read first, so that new deposits are among them. */
 export async function answerHistory(
   ctx: ActionCtx,
   { userId, argument }: ActionRequest,
@@ -138,14 +138,14 @@ export async function answerChart(ctx: ActionCtx, { userId }: ActionRequest): Pr
 }
 
 /**
- * Makes the code by which another chat or the web application becomes the login; or, with a code of another chat (its hash),
- * asks whether this one shall, and after a tap opens that change.
+ * Without an argument, makes the code by which another chat or the web application becomes the login. With the hash of a code
+ * from another chat, asks whether this chat should become the login; the tap starts that change.
  */
 export async function answerLogin(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
   const { sender, argument: codeHash, userId, isTap } = request;
   const { messengerId } = sender;
   if (codeHash === "") {
-    if (userId === "") return explainStanding(request.standing);
+    if (userId === "") return explainMissingAccount(request.chatAccount);
     const asked = { userId, messengerId };
     const secret: Secret = await ctx.runMutation(internal.accounts.chats.createLoginCode, asked);
     return {

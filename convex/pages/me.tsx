@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { ActionCtx } from "../_generated/server";
-import type { Item, Overview } from "../accounts/overview";
+import type { OverviewItem, Overview } from "../accounts/overview";
 import { formatShortAmount } from "../bot/cards";
 import { getOptional } from "../lib/env";
 import { getErrorData } from "../lib/errors";
@@ -156,7 +156,13 @@ function Explorer({ to, children }: { to: string; children: Child }) {
   );
 }
 
-function List(section: { id: string; title: string; of: readonly Item[]; none: string; isPart?: boolean }) {
+function List(section: {
+  id: string;
+  title: string;
+  of: readonly OverviewItem[];
+  none: string;
+  isPart?: boolean;
+}) {
   const { of, none, ...named } = section;
   return (
     <CardSection {...named}>

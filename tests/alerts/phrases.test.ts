@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { formatCondition } from "../../convex/alerts/conditions";
-import { readAlerts, readLine } from "../../convex/alerts/words";
+import { parseAlerts, parseAlertLine } from "../../convex/alerts/words";
 import { indexNames } from "../../convex/figures/mentions";
 import { ABROAD, ENGLISH } from "./phrasings";
 
@@ -11,7 +11,7 @@ const names = indexNames(["BNB", "XRP", "SHIB"].map((subject) => ({ subject, kin
 
 /** What is read: lines, or the question; `null` for words that are the model's. */
 function read(words: string): string | null {
-  const found = readAlerts(words, names)?.map((said) => said.decide(PRICES[said.token] ?? null));
+  const found = parseAlerts(words, names)?.map((said) => said.toCondition(PRICES[said.token] ?? null));
   return (
     found?.map((one) => (one !== null && "kind" in one ? formatCondition(one) : one?.say)).join("; ") ?? null
   );
@@ -63,15 +63,15 @@ test("a coin and a number, a percentage from here, and two alerts are read witho
 
 test("of the phrasings that people use, none is read as another alert than it means", () => {
   const taken = [...ENGLISH, ...ABROAD].flatMap(([words, line]) => {
-    const [found, ...more] = readAlerts(words, names) ?? [];
-    if (found === undefined || found.isRelative) return [];
-    const condition = found.decide(null);
+    const [found, ...more] = parseAlerts(words, names) ?? [];
+    if (found === undefined || found.needsPrice) return [];
+    const condition = found.toCondition(null);
     const isRead = condition !== null && "kind" in condition && more.length === 0;
     return [[words, isRead ? formatCondition(condition) : "?", line] as const];
   });
   expect(taken.length).toBeGreaterThan(6);
   const canonical = (line: string) => {
-    const condition = readLine(line);
+    const condition = parseAlertLine(line);
     return condition === null ? line : formatCondition(condition);
   };
   expect(taken.map(([words, found]) => [words, found])).toEqual(

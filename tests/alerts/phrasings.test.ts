@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { ALERT_KINDS, LEAST_FLOW_USD } from "../../convex/alerts/conditions";
 import { findDifference, RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/restating";
-import { readLine } from "../../convex/alerts/words";
+import { parseAlertLine } from "../../convex/alerts/words";
 import type { Fact } from "../../convex/figures/facts";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { START, test, type App } from "../support/app";
@@ -20,7 +20,7 @@ const FACTS = NAMES.split(", ").map((entry): Fact => {
 
 /** Whether a model's line is taken for what the words say. */
 function isTaken(words: string, line: string): boolean {
-  const read = readLine(line);
+  const read = parseAlertLine(line);
   return read !== null && findDifference(read, line, words, FACTS) === null;
 }
 
@@ -49,7 +49,8 @@ describe("a hundred phrasings in ten languages", () => {
 
   test("include an example of each kind, which is read as that kind", () => {
     for (const [kind, { said }] of Object.entries(ALERT_KINDS))
-      if (said !== null) expect([said.example, readLine(said.example)?.kind]).toEqual([said.example, kind]);
+      if (said !== null)
+        expect([said.example, parseAlertLine(said.example)?.kind]).toEqual([said.example, kind]);
   });
 
   test("name a coin by its symbol, whatever signs that has", () => {

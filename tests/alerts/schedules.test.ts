@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { countTimes, formatSchedule, getNextTime } from "../../convex/alerts/schedule";
-import { describeStanding, describeTotal } from "../../convex/alerts/terms";
-import { readLine, readStanding } from "../../convex/alerts/words";
+import { describeStandingOrder, describeTotal } from "../../convex/alerts/terms";
+import { parseAlertLine, parseStandingOrder } from "../../convex/alerts/words";
 import { RUNS } from "../invariants/harness";
 import { linkedUser, say, tap, test } from "../bot/support";
 import { DAY, tick } from "./support";
@@ -43,20 +43,20 @@ describe("a schedule", () => {
       "research BTC every weekday at 07:30 Europe/Berlin",
       "research ETH every Monday, Friday at 18:00 America/New_York always",
     ]) {
-      const condition = readLine(line);
+      const condition = parseAlertLine(line);
       if (condition === null || !("timeZone" in condition)) throw new Error(line);
       expect(line).toContain(line.startsWith("digest at") ? "at 07:30" : formatSchedule(condition));
     }
-    expect(readLine("research BTC every fortnight at 07:30")).toBeNull();
+    expect(parseAlertLine("research BTC every fortnight at 07:30")).toBeNull();
   });
 });
 
 describe("a standing order in words", () => {
   const says = (text: string) => {
-    const read = readStanding(text);
+    const read = parseStandingOrder(text);
     if (read === null || "say" in read) return read === null ? null : read.say;
     const order = { swap: read.swap, by: "chat" as const, refusals: 0 };
-    return describeStanding({
+    return describeStandingOrder({
       condition: read.condition,
       order: { ...order, ...(read.times === undefined ? {} : { timesLeft: read.times }) },
     });
@@ -101,7 +101,7 @@ describe("a standing order in words", () => {
   ])("%s", (text, words) => expect(says(text)).toBe(words));
 
   test("names its total", () => {
-    const read = readStanding("buy 25 USDC of ETH every Monday at 09:00 Europe/Berlin, 12 times");
+    const read = parseStandingOrder("buy 25 USDC of ETH every Monday at 09:00 Europe/Berlin, 12 times");
     if (read === null || "say" in read) throw new Error("It was not read");
     const order = { swap: read.swap, by: "chat" as const, refusals: 0, timesLeft: 12 };
     const now = Date.UTC(2026, 10, 30);

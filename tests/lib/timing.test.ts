@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { readLine } from "../../convex/alerts/words";
+import { parseAlertLine } from "../../convex/alerts/words";
 import { parseCommand } from "../../convex/bot/commands";
 import { parseAnswer } from "../../convex/figures/answers";
 import { numberSources, buildCitationIndex, toSource } from "../../convex/figures/citations";
@@ -162,7 +162,7 @@ const READERS: Readonly<Record<string, (given: string) => unknown>> = {
   ],
   "a pause": (given) => [parsePause(new Headers(), given), parsePause(new Headers({ "Retry-After": given }))],
   headlines: parseArticles,
-  grammar: readLine,
+  grammar: parseAlertLine,
   keyRequests: isKeyRequest,
   payloads: (given) =>
     deliveryShape.safeParse({

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { isNearlyOrder, readOrder } from "../../convex/bot/orders";
+import { looksLikeOrder, parseOrder } from "../../convex/bot/orders";
 import { parseSize } from "../../convex/wallets/tokens";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
@@ -83,7 +83,7 @@ const TALK = [
 ];
 
 function describeOrder(text: string): string | null {
-  const order = readOrder(text);
+  const order = parseOrder(text);
   if (order === null) return null;
   if (order.kind === "send") return `${order.token} ${order.size} at${order.toAddress === AT ? "" : "?"}`;
   if (order.kind === "gas") return "gas";
@@ -95,9 +95,9 @@ test("60 ways to say an order are read as what they say, near misses and talk as
   expect(read.length).toBeGreaterThanOrEqual(60);
   expect(read.map(([text = ""]) => [text, describeOrder(text)])).toEqual(read);
   for (const text of NEARLY)
-    expect([text, describeOrder(text), isNearlyOrder(text)]).toEqual([text, null, true]);
+    expect([text, describeOrder(text), looksLikeOrder(text)]).toEqual([text, null, true]);
   for (const text of TALK)
-    expect([text, describeOrder(text), isNearlyOrder(text)]).toEqual([text, null, false]);
+    expect([text, describeOrder(text), looksLikeOrder(text)]).toEqual([text, null, false]);
 });
 
 test("a size has one spelling, and what is none says what it should be", () => {
