@@ -8,7 +8,7 @@ import { vSwap } from "../wallets/tables";
 /** A time of day such as `07:30` in a zone of the IANA database, and its days (0 is Sunday); every day without them. */
 const vClock = { time: v.string(), timeZone: v.string(), days: v.optional(v.array(v.number())) };
 
-/** The condition of an alert (`reading` has its bounds). */
+/** The condition of an alert (`shapes` has its bounds). */
 export const vCondition = v.union(
   /** The price is at the level or beyond it. */
   v.object({
