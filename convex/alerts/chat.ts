@@ -115,7 +115,7 @@ export async function answerTap(
 
 function buildAddressCard({ alert, secret }: { alert: Alert; secret?: Secret | undefined }) {
   const address: Paragraph = [
-    "Its address, shown this once. Whoever has it can trigger the order, and nothing else; paste it where TradingView takes a webhook URL:\n",
+    "Its address, shown this once. Whoever has it can trigger the order, and nothing else; paste it as the URL into the notifications of an alert on TradingView:\n",
     { code: buildCallUrl(SECRET_MARK) },
   ];
   return secret === undefined ? buildSetCard(alert) : { ...buildSetCard(alert, address), secret };

@@ -289,4 +289,26 @@ describe("who may set one", () => {
     await app.post("/alerts/off", { userId, standingId: row?.standingId }, init);
     expect((await call()).status).toBe(404);
   });
+
+  test("a chat is shown its order's address once, and a tap gives it another; of both nothing is stored", async ({
+    app,
+  }) => {
+    const { list, pass } = await createTrader(app);
+    const shown = async () =>
+      /\/mcp\/defi\/standing\/call\?token=st_[0-9a-f]{64}/.exec(await newest(app))?.[0] ?? "";
+    const call = async (path: string) => (await app.post(path, {})).status;
+    await say(app, "buy 2 USDC of ETH on call");
+    await tap(app, "Set");
+    const first = await shown();
+    expect(await call(first)).toBe(202);
+    await pass(2);
+    expect(await list()).toMatchObject([{ status: "active", fired: 1, last: { outcome: "done" } }]);
+    await tap(app, "New address");
+    const second = await shown();
+    expect([second === first, await call(first), await call(second)]).toEqual([false, 404, 202]);
+    await pass(2);
+    const stored = JSON.stringify([await app.rows("messages"), await app.rows("alerts")]);
+    for (const path of [first, second]) expect(stored).not.toContain(path.slice(-64));
+    expect((await app.rows("messages")).filter(({ secret }) => secret !== undefined)).toEqual([]);
+  });
 });
