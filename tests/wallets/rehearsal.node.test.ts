@@ -214,3 +214,16 @@ test("a rehearsal by the id alone says what the order would be refused for", asy
   const headers = { Authorization: "Bearer not-a-token" };
   expect((await app.post("/mcp/defi/send", asked, { headers })).status).toBe(401);
 });
+
+test("a rehearsal of what depends on a balance names no stand-in's address where there is no wallet", async ({
+  app,
+}) => {
+  const userId = `walletless-${crypto.randomUUID()}`;
+  for (const [path, fields] of [
+    ["swap", { fromToken: "USDC", toToken: "ETH", size: "50%" }],
+    ["send", { token: "ETH", size: "all", toAddress: `0x${"1".repeat(40)}` }],
+  ] as const) {
+    const { status, body } = await app.post(`/mcp/defi/${path}`, { userId, ...fields, dryRun: true });
+    expect([path, status, body.error]).toEqual([path, 404, expect.stringContaining("No wallet was found")]);
+  }
+});

@@ -9,7 +9,7 @@ import { withUsage } from "../../platform/outside/calls";
 import { requireCovered } from "../book";
 import { requireKey } from "../custody/signatures";
 import { estimateValues, getMicroPrice, readHeld, type HoldingWallet } from "../holdings";
-import { getOutgoing, NO_GAS, type WalletKind } from "../model";
+import { getOutgoing, NO_GAS, NO_WALLET, type WalletKind } from "../model";
 import { WALLET_TOKENS, type Symbol, parseSize, toUnits, type Size } from "../tokens";
 import {
   buildUsualSend,
@@ -136,6 +136,15 @@ type Taker = Pick<Order, "address" | "minBuyAmount">;
 /** The taker of quotes without a wallet: it holds nothing and has no key. */
 const NO_TAKER = "0x000000000000000000000000000000000000dEaD";
 
+/** Whether the amount of an order comes from what its wallet holds. */
+function dependsOnBalance(request: UserRequest): boolean {
+  const size =
+    request.kind === "gas" || request.size === undefined
+      ? ""
+      : parseSize(request.size, getOutgoing(request).token);
+  return typeof size !== "string" && size.kind === "share";
+}
+
 /** Runs the checks of an order up to the signature, and quotes it whether or not it passes. */
 export const rehearse = withUsage(
   async (
@@ -149,6 +158,8 @@ export const rehearse = withUsage(
     };
     // Balances are only read for callers that may see them.
     const { wallet } = await forecastFor(order.request, {});
+    // Nobody is told to pay the address that stands in for a wallet.
+    if (wallet === null && dependsOnBalance(order.request)) throw new AppError("not_found", NO_WALLET);
     const taker = wallet ?? { address: NO_TAKER };
     const resolved = await resolveOrder(ctx, taker, order.request);
     const { request, etherPrice } = resolved;
