@@ -28,10 +28,13 @@ const PACE_MS = 40;
 const GATHER_MS = 200;
 /** How soon a card that was queued meanwhile begins where every part under way takes long. */
 const LOOK_MS = SECOND;
+/** The platform ends an action after ten minutes: a card without an answer by then is in doubt. */
+const LIFETIME_MS = 9 * MINUTE;
 
 /** Delivers every card that is due, many at once: sends part after part, and stores the outcomes. */
 export const deliverCards = defineWorker({}, async (ctx, { job }) => {
   const until = Date.now() + WORKS_FOR_MS;
+  const end = Date.now() + LIFETIME_MS;
   const underWay = new Set<Promise<void>>();
   const chats = new Set<string>();
   const pictures: Pictures = new Map();
@@ -44,7 +47,7 @@ export const deliverCards = defineWorker({}, async (ctx, { job }) => {
     outcomes.push({ messageId, chat, step: await sendPart(ctx, attempt, pictures) });
     chats.delete(chat);
   };
-  for (let isFirst = true; isFirst || underWay.size > 0; isFirst = false) {
+  for (let isFirst = true; isFirst || (underWay.size > 0 && Date.now() < end); isFirst = false) {
     if (!isFirst) await Promise.race([...underWay, sleep(LOOK_MS)]);
     if (underWay.size > 1) await sleep(GATHER_MS);
     const parts: Part[] = await ctx.runMutation(internal.messenger.delivery.advanceCards, {
@@ -146,6 +149,7 @@ const WORKS_FOR_MS = 5 * MINUTE;
 /** Posts the due events of a lane, batch after batch. */
 export const postEvents = defineWorker({ lane: vLane }, async (ctx, { lane }) => {
   const until = Date.now() + WORKS_FOR_MS;
+  const end = Date.now() + LIFETIME_MS;
   for (let now = Date.now(); now < until; now = Date.now()) {
     const posts: Post[] = await ctx.runQuery(internal.messenger.webhooks.events.getNextBatch, { lane, now });
     if (posts.length === 0) return "over";
