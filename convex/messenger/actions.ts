@@ -149,7 +149,6 @@ const WORKS_FOR_MS = 5 * MINUTE;
 /** Posts the due events of a lane, batch after batch. */
 export const postEvents = defineWorker({ lane: vLane }, async (ctx, { lane }) => {
   const until = Date.now() + WORKS_FOR_MS;
-  const end = Date.now() + LIFETIME_MS;
   for (let now = Date.now(); now < until; now = Date.now()) {
     const posts: Post[] = await ctx.runQuery(internal.messenger.webhooks.events.getNextBatch, { lane, now });
     if (posts.length === 0) return "over";
