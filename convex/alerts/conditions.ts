@@ -144,15 +144,24 @@ export function toWatch(condition: Condition, isOrder = false): Watch {
       return at(`flow:${condition.token}:${condition.direction}`, true, condition.overUsd);
     case "call":
       return at("call", true, 0);
-    default:
+    case "digest":
+    case "research":
+    case "clock":
       return at(`clock:${condition.kind}`, true, 0);
   }
 }
 
-const SUBJECT_KINDS = ["price", "change", "funding", "flow"] as const;
+/** The kinds of conditions that observations are compared with. */
+type MeasuredKind = Exclude<Condition, TimedCondition | { kind: "call" }>["kind"];
+const MEASURED: Readonly<Record<MeasuredKind, true>> = {
+  price: true,
+  change: true,
+  funding: true,
+  flow: true,
+};
 /** A subject's parts; only a change has hours, and only a flow a direction. `isTrade`: a price for orders. */
 export type Subject = {
-  kind: (typeof SUBJECT_KINDS)[number];
+  kind: MeasuredKind;
   isTrade: boolean;
   token: string;
   windowHours: number;
@@ -163,7 +172,7 @@ export type Subject = {
 export function parseSubject(text: string): Subject {
   const [written, token = "", rest = ""] = text.split(":");
   const isTrade = written === "trade";
-  const kind = isTrade ? "price" : SUBJECT_KINDS.find((one) => one === written);
+  const kind = isTrade ? "price" : listKeys(MEASURED).find((one) => one === written);
   if (kind === undefined) throw new Error(`${text} is not a subject of an alert`);
   return { kind, isTrade, token, windowHours: Number(rest), direction: rest === "in" ? "in" : "out" };
 }

@@ -89,16 +89,24 @@ export async function findLastObservation(
 export async function getNewestTime(ctx: QueryCtx, basis: string): Promise<number> {
   if (basis === COMPARED) return 0;
   const { kind, token, direction } = parseSubject(basis);
-  if (kind === "flow") {
-    const movements = ctx.db.query("whaleAlerts").withIndex("by_token_and_alertType", (q) => {
-      return q.eq("token", token).eq("alertType", WAYS[direction]);
-    });
-    return (await movements.order("desc").first())?.detectedAt ?? 0;
+  switch (kind) {
+    case "flow": {
+      const movements = ctx.db.query("whaleAlerts").withIndex("by_token_and_alertType", (q) => {
+        return q.eq("token", token).eq("alertType", WAYS[direction]);
+      });
+      return (await movements.order("desc").first())?.detectedAt ?? 0;
+    }
+    // The rates of all coins are one large row: its refresh shows when they were collected.
+    case "funding":
+      return (await findRefresh(ctx, RATES_KEY))?.doneAt ?? 0;
+    case "price":
+    case "change": {
+      const samples = ctx.db
+        .query("priceSamples")
+        .withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
+      return (await samples.order("desc").first())?.takenAt ?? 0;
+    }
   }
-  // The rates of all coins are one large row: its refresh shows when they were collected.
-  if (kind === "funding") return (await findRefresh(ctx, RATES_KEY))?.doneAt ?? 0;
-  const samples = ctx.db.query("priceSamples").withIndex("by_token_and_takenAt", (q) => q.eq("token", token));
-  return (await samples.order("desc").first())?.takenAt ?? 0;
 }
 
 type Sample = Doc<"priceSamples">;

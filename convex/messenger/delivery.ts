@@ -55,7 +55,8 @@ export const advanceCards = internalMutation({
     for (const { messageId, chat, step } of outcomes) await advance(messageId, chat, step);
     const take = async (state: "queued" | "sending") => {
       if (chats.size >= most) return;
-      const [now, room] = [Date.now(), most - chats.size + SPARE];
+      const now = Date.now();
+      const room = most - chats.size + SPARE;
       const due = await queryDueCards(ctx, state, now).take(room);
       const hasNews = due.some(({ news }) => news !== undefined);
       const first = hasNews ? await queryDueCards(ctx, state, now, false).take(room) : [];
