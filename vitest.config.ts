@@ -56,9 +56,6 @@ export default defineConfig({
   plugins: [freshReference, quickerLibrary],
   test: {
     ...everywhere,
-    // What tests have given up for dead may end later, in its own world: the library takes that for impossible.
-    onUnhandledError: ({ message }) =>
-      !message.includes("Unexpected scheduled function state after it finished running: canceled"),
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
     include: ["tests/**/*.test.ts"],

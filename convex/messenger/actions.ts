@@ -28,13 +28,10 @@ const PACE_MS = 40;
 const GATHER_MS = 200;
 /** How soon a card that was queued meanwhile begins where every part under way takes long. */
 const LOOK_MS = SECOND;
-/** The platform ends an action after ten minutes: a card without an answer by then is in doubt. */
-const LIFETIME_MS = 9 * MINUTE;
 
 /** Delivers every card that is due, many at once: sends part after part, and stores the outcomes. */
 export const deliverCards = defineWorker({}, async (ctx, { job }) => {
   const until = Date.now() + WORKS_FOR_MS;
-  const end = Date.now() + LIFETIME_MS;
   const underWay = new Set<Promise<void>>();
   const chats = new Set<string>();
   const pictures: Pictures = new Map();
@@ -47,7 +44,7 @@ export const deliverCards = defineWorker({}, async (ctx, { job }) => {
     outcomes.push({ messageId, chat, step: await sendPart(ctx, attempt, pictures) });
     chats.delete(chat);
   };
-  for (let isFirst = true; isFirst || (underWay.size > 0 && Date.now() < end); isFirst = false) {
+  for (let isFirst = true; isFirst || underWay.size > 0; isFirst = false) {
     if (!isFirst) await Promise.race([...underWay, sleep(LOOK_MS)]);
     if (underWay.size > 1) await sleep(GATHER_MS);
     const parts: Part[] = await ctx.runMutation(internal.messenger.delivery.advanceCards, {

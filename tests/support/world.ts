@@ -116,11 +116,13 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   }
 
   const others = Object.entries(replaced ?? {}).map(([name, load]) => [`../../convex/${name}.ts`, load]);
-  const t = convexTest({
-    schema,
-    transactionLimits: true,
-    modules: { ...modules, ...(pictures ? {} : drawing), ...Object.fromEntries(others) },
-  });
+  const all: Modules = { ...modules, ...(pictures ? {} : drawing), ...Object.fromEntries(others) };
+  // An action that waits for an answer for ever would go on through the time of later worlds.
+  const whileOpen = Object.entries(all).map(([name, load]): [string, () => Promise<unknown>] => [
+    name,
+    () => (closed.has(self) ? new Promise(() => undefined) : load()),
+  ]);
+  const t = convexTest({ schema, transactionLimits: true, modules: Object.fromEntries(whileOpen) });
   rateLimiter.register(t);
   // A world ends with its test; a world for a whole file has to be closed by the file.
   if (TestRunner.getCurrentTest() !== undefined)
