@@ -7,7 +7,6 @@ import { EXPLORER } from "../wallets/model";
 import { describeOrder, ON_PAPER } from "../wallets/orders/cards";
 import type { Order } from "../wallets/orders/model";
 import {
-  describe,
   describeMovement,
   describeObservation,
   formatCondition,
@@ -38,25 +37,22 @@ const buildOff = (row: Alert, before = ""): Button =>
 const listSkips = (row: Alert, before = ""): Button[] =>
   row.condition.kind === "clock" ? [buildTap("skip", `${before}Skip next`, row)] : [];
 
-/** An alert or a standing order, as a sentence. */
-export const describeAlert = (row: Alert): string =>
-  isStandingOrder(row) ? describeStandingOrder(row) : describe(row.condition);
+/** An alert or a standing order in words. */
+export function describeAlert(row: Alert): string {
+  const line = isStandingOrder(row) ? describeStandingOrder(row) : formatCondition(row.condition);
+  return `${line.charAt(0).toUpperCase()}${line.slice(1)}`;
+}
 
 /** How the cards of an account on paper begin. */
 const mark = ({ order }: Alert): string => (order?.paper === true ? ON_PAPER : "");
 
 /** A question about words, with a button for each possible meaning. */
 export function buildClarificationCard({ say, readings = [] }: Clarification): AlertCard {
-  const button = (one: Condition, text: string) => ({ text, command: `alert ${formatCondition(one)}` });
-  return {
-    answer: [[say]],
-    buttons:
-      readings.every(({ kind }) => kind === "change") && readings.length > 2
-        ? [readings.map((one) => button(one, one.kind === "change" ? `${one.windowHours} h` : ""))]
-        : readings.map((one) => [
-            button(one, `${readings.length === 1 ? "Yes: " : ""}${typeset(formatCondition(one))}`),
-          ]),
-  };
+  const buttons = readings.map((one) => {
+    const line = formatCondition(one);
+    return [{ text: `${readings.length === 1 ? "Yes: " : ""}${typeset(line)}`, command: `alert ${line}` }];
+  });
+  return { answer: [[say]], buttons };
 }
 
 /** The present value of an alert's subject, at most an hour old, and whether the condition holds. */
@@ -100,8 +96,10 @@ function listPresent({ condition, once, until }: Alert, { latest, holds }: Prese
   const now = isTimed(condition)
     ? describeClock(condition)
     : latest && describeObservation(condition, latest);
+  const isChange = condition.kind === "research" && condition.always !== true;
   return [
     now === null ? "" : `\nNow: ${now}`,
+    isChange ? "\nI'll tell you when its outlook or its price has changed." : "",
     holds ? "\nAlready true now; I'll tell you the next time." : "",
     once === true ? "\nI'll tell you once." : "",
     until === undefined ? "" : `\nIt ends on ${formatDateTime(until)}.`,
@@ -237,7 +235,7 @@ export function buildFiringCard(
   move: Move | null,
 ): Paragraph[] {
   const { observedAt, source } = observation;
-  const wish = `Your alert: ${describe(condition)}.`;
+  const wish = `Your alert: ${formatCondition(condition)}.`;
   if (condition.kind === "flow") {
     const link = { words: "Its transaction", href: source };
     const moved = { bold: `🔔 ${describeMovement(condition, observation)}` };
@@ -340,5 +338,5 @@ export function buildBriefCard(
 
 export function buildNoBriefCard({ condition, readyAt }: Alert): Paragraph[] {
   const next = formatDateTime(readyAt);
-  return [[`${describe(condition)}: none could be made today. The next is due on ${next}.`]];
+  return [[`${formatCondition(condition)}: none could be made today. The next is due on ${next}.`]];
 }

@@ -210,54 +210,28 @@ export function isNews({ observedAt }: Observation, last: Observation | null, su
   return last === null || isEvent(subject) || observedAt > last.observedAt;
 }
 
-/** A condition as a line of the grammar, with unambiguous numbers. @param dollar Stands before amounts in USD. */
-export function formatCondition(condition: Condition, dollar: "" | "$" = ""): string {
+/** A condition as the line that sets it: people see it, buttons carry it, and `words` parses it back without a loss. */
+export function formatCondition(condition: Condition): string {
   const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
+  const usd = (value: number) => {
+    const usual = formatDollars(value);
+    return Number(usual.replaceAll(/[$,]/g, "")) === value ? usual : `$${number(value)}`;
+  };
   switch (condition.kind) {
     case "price":
-      return `${condition.token} ${condition.direction} ${dollar}${number(condition.levelUsd)}`;
+      return `${condition.token} ${condition.direction} ${usd(condition.levelUsd)}`;
     case "change":
       return `${condition.token} ${condition.direction} ${number(condition.percent)} % in ${condition.windowHours} h`;
     case "funding": {
-      const formatRate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
-      return `${condition.token} funding ${condition.direction} ${number(formatRate)} % per ${FUNDING_HOURS} h`;
+      const rate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
+      return `${condition.token} funding ${condition.direction} ${number(rate)} % per ${FUNDING_HOURS} h`;
     }
     case "flow":
-      return `${condition.direction}flow of ${condition.token} over ${dollar}${number(condition.overUsd)}`;
-    case "digest": {
-      const { days, time, timeZone } = condition;
-      return `digest ${days === undefined ? `at ${time} ${timeZone}` : formatSchedule(condition)}`;
-    }
+      return `${condition.direction}flow of ${condition.token} over ${usd(condition.overUsd)}`;
+    case "digest":
+      return `digest ${formatSchedule(condition)}`;
     case "research":
       return `research ${condition.token} ${formatSchedule(condition)}${condition.always === true ? " always" : ""}`;
-    case "clock":
-      return formatSchedule(condition);
-    case "call":
-      return "on call";
-  }
-}
-
-/** A condition as a sentence, with its units. */
-export function describe(condition: Condition): string {
-  switch (condition.kind) {
-    case "price":
-      return `${condition.token} at ${formatDollars(condition.levelUsd)} or ${condition.direction}`;
-    case "change": {
-      const way = condition.direction === "up" ? "rises" : "falls";
-      return `${condition.token} ${way} ${formatPercent(condition.percent)} or more within ${formatHours(condition.windowHours)}`;
-    }
-    case "funding":
-      return `${condition.token} funding at ${rate(condition.percentPerHour)} or ${condition.direction} (Hyperliquid)`;
-    case "flow": {
-      const way = condition.direction === "in" ? "into" : "out of";
-      return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${formatDollars(condition.overUsd)} or more`;
-    }
-    case "digest":
-      return `A digest ${formatSchedule(condition)}`;
-    case "research": {
-      const when = condition.always === true ? "" : ", when it has changed";
-      return `Research on ${condition.token} ${formatSchedule(condition)}${when}`;
-    }
     case "clock":
       return formatSchedule(condition);
     case "call":

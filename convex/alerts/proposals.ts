@@ -10,7 +10,7 @@ import { DAY, HOUR } from "../lib/time";
 import { findApprovingLink, findLinkedChat, isChatUser } from "../messenger/model";
 import { defineMutation } from "../platform/changes";
 import { queryBy } from "../platform/records";
-import { describe, isMeasured, toWatch } from "./conditions";
+import { formatCondition, isMeasured, toWatch } from "./conditions";
 import {
   activate,
   ALL,
@@ -93,7 +93,10 @@ const hasEnd = (row: Alert, { once, until }: Pick<Alert, "once" | "until">): boo
 /** The alert in this state whose condition reads the same. */
 const findSame = (condition: Condition, rows: readonly Alert[], state: Alert["state"]): Alert | undefined =>
   rows.find(
-    (row) => row.state === state && !isStandingOrder(row) && describe(row.condition) === describe(condition),
+    (row) =>
+      row.state === state &&
+      !isStandingOrder(row) &&
+      formatCondition(row.condition) === formatCondition(condition),
   );
 
 const vOwn = { userId: v.string(), alertId: v.string() };

@@ -127,7 +127,7 @@ export const proposeAlert = withUsage(
     const answered = await answerAlertWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
     const { say, readings = [] } = answered.kind === "open" ? answered : { say: answered.say };
-    const lines = readings.map((one) => formatCondition(one)).join(", or ");
+    const lines = readings.map(formatCondition).join(", or ");
     const advice = lines === "" ? say : `${say} Say ${lines}`;
     throw new AppError("invalid_request", advice.replace(/\.$/, ""));
   },

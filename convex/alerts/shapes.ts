@@ -4,7 +4,7 @@ import { AppError } from "../lib/errors";
 import { defined } from "../lib/objects";
 import { toIso } from "../lib/time";
 import { EXAMPLE_TIME } from "../platform/http/input";
-import { COIN, describe, FUNDED, LEAST_FLOW_USD, MOVED, WINDOWS } from "./conditions";
+import { COIN, formatCondition, FUNDED, LEAST_FLOW_USD, MOVED, WINDOWS } from "./conditions";
 import { isTimeZone } from "./schedule";
 import type { Alert, AlertCondition, Condition, StandingOrder } from "./tables";
 import { describeStandingOrder } from "./terms";
@@ -90,7 +90,7 @@ export function toPublicAlert({ _id: alertId, _creationTime: createdAt, ...row }
   const { condition } = row;
   if (condition.kind === "clock" || condition.kind === "call")
     throw new AppError("internal", "A standing order is no alert");
-  return { ...none, ...row, alertId, createdAt, condition, words: describe(condition) };
+  return { ...none, ...row, alertId, createdAt, condition, words: formatCondition(condition) };
 }
 
 export const observationShape = z
@@ -101,7 +101,7 @@ export const observationShape = z
 export const EXAMPLE_ALERT = {
   alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
   state: "proposed" as const,
-  words: "BTC at $100,000 or above",
+  words: "BTC above $100,000",
   condition: { kind: "price" as const, token: "BTC", direction: "above" as const, levelUsd: 100_000 },
   once: false,
   createdAt: EXAMPLE_TIME,

@@ -4,7 +4,7 @@ import { formatDollars } from "../lib/text/numbers";
 import { DAY } from "../lib/time";
 import { formatTokenAmount } from "../wallets/model";
 import { parseSize, toUnits, WALLET_TOKENS } from "../wallets/tokens";
-import { describe } from "./conditions";
+import { formatCondition } from "./conditions";
 import { countTimes } from "./schedule";
 import type { Alert, Condition, StandingOrder, StandingTerms } from "./tables";
 
@@ -58,7 +58,7 @@ export function describeStandingOrder({
   const when =
     condition.kind === "price"
       ? `when ${condition.token} is at ${formatDollars(condition.levelUsd)} or ${condition.direction}`
-      : describe(condition);
+      : formatCondition(condition);
   const total = timesLeft === undefined ? null : formatTotal(swap, timesLeft);
   const times =
     timesLeft === undefined || condition.kind === "price"

@@ -12,7 +12,7 @@ import { buildFailureHandler, enqueueWork } from "../platform/work";
 import { buildFiredButtons, buildFiringCard, type Move } from "./cards";
 import {
   CLOCKS,
-  describe,
+  formatCondition,
   getDemand,
   isEvent,
   isMeasured,
@@ -257,7 +257,7 @@ export async function fireAlert(
   await emitToOwner(ctx, userId, "alert.fired", {
     ...{ firingId, alertId, condition, text },
     observation: { ...observation, at, observedAt },
-    words: describe(condition),
+    words: formatCondition(condition),
   });
 }
 

@@ -133,7 +133,7 @@ function describeWeek(token: string, signals: readonly PublicSignal[]): Said {
 export type DrawnAlert = DrawnHistory & { now: number };
 
 export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
-  const line = formatCondition(condition, "$");
+  const line = formatCondition(condition);
   const isEvents = ALERT_KINDS[condition.kind].observed === "event";
   // Rates are stored per hour, and shown for the hours of exchanges' quotes.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;

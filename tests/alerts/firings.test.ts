@@ -18,7 +18,7 @@ describe("an alert", () => {
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await priced(app, START, 100_000);
     const { alert } = proposed.parse((await ask(app, "BTC above 101k")).body);
-    expect(alert).toMatchObject({ state: "proposed", words: "BTC at $101,000 or above" });
+    expect(alert).toMatchObject({ state: "proposed", words: "BTC above $101,000" });
     await priced(app, START + 5 * MINUTE, 102_000);
     await tick(app);
     await priced(app, START + 10 * MINUTE, 100_000);

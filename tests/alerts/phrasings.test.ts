@@ -86,7 +86,7 @@ test("what a model has read is asked about where it holds already or lies far aw
   await priced(app, START + MINUTE, 115_000);
   expect(await answered(app, "sag mir wenn btc 100.000 erreicht", "BTC above 100000")).toEqual([
     400,
-    "BTC is at $115,000, so that is true already. Above or below? Say BTC below 100,000, or BTC above 100,000",
+    "BTC is at $115,000, so that is true already. Above or below? Say BTC below $100,000, or BTC above $100,000",
   ]);
   // 12万 is 120,000: a tenth of it has the same digits.
   expect(await answered(app, "比特币涨到12万美元通知我", "BTC above 12000")).toEqual([

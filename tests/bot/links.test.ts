@@ -116,7 +116,7 @@ describe("a code", () => {
     expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
     expect(await say(app, "/connect ABCDEFGH")).toEqual([expect.stringContaining("already linked")]);
     const { body } = await app.get(`/alerts?userId=${userId}`, { as: "alice" });
-    expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC at $110,000 or above" }]);
+    expect(body["alerts"]).toMatchObject([{ state: "active", words: "BTC above $110,000" }]);
     expect((await say(app, "/alerts"))[0]).toContain("110,000");
   });
 

@@ -86,12 +86,12 @@ describe("alerts", () => {
     await linkedUser(app, "bob", 43);
     await priced(app, 100_000);
     const [read] = await say(app, "/alert btc above $101,000.50");
-    expect(read).toMatch(
-      /❔ BTC at \$101,000\.50 or above<\/b>\nNow: BTC is at \$100,000, [^]*until you tap Set/,
-    );
+    expect(read).toMatch(/❔ BTC above \$101,000\.50<\/b>\nNow: BTC is at \$100,000, [^]*until you tap Set/);
     const [already] = await say(app, "/alert BTC above 90000");
     expect(already).toContain("Already true now; I'll tell you the next time.");
-    expect((await say(app, "/alerts"))[0]).toMatch(/no active alert[^]*Not set: tap to set<\/b>\n1\. BTC at/);
+    expect((await say(app, "/alerts"))[0]).toMatch(
+      /no active alert[^]*Not set: tap to set<\/b>\n1\. BTC above/,
+    );
     const [mine] = await app.rows("alerts");
     const set = { data: `alert set ${mine?._id ?? ""}` };
     // Another account that made up the button's words, and words that were typed.
@@ -102,7 +102,7 @@ describe("alerts", () => {
     const [on] = await tap(app, first);
     expect(on).toMatchObject({
       method: "editMessageText",
-      text: expect.stringContaining("Alert set</b>\nBTC at $101,000.50 or above"),
+      text: expect.stringContaining("Alert set</b>\nBTC above $101,000.50"),
     });
 
     const [fired, ...others] = await moved(app, 101_500);
@@ -150,7 +150,7 @@ describe("alerts", () => {
     expect(await moved(app, 105_500)).toMatchObject([
       { chatId: String(ALICE), text: expect.stringContaining("$105,500") },
     ]);
-    expect((await tap(app, "Off"))[0]?.text).toBe("Off: BTC at $105,000 or above.");
+    expect((await tap(app, "Off"))[0]?.text).toBe("Off: BTC above $105,000.");
     for (let level = 111; level <= 115; level++) {
       await say(app, `/alert BTC above ${level}000`);
       await tap(app, "Set");
@@ -159,16 +159,16 @@ describe("alerts", () => {
     // The refusal of a sixth is the list, in which each has its buttons.
     const [full] = await tap(app, "Set");
     expect(full?.text).toMatch(
-      /^At most 5 alerts can be active[^]*5\. BTC at \$115,000 or above · [\d.]+\s% away/u,
+      /^At most 5 alerts can be active[^]*5\. BTC above \$115,000 · [\d.]+\s% away/u,
     );
     await tap(app, "5 Off");
-    expect((await tap(app, "On"))[0]?.text).toContain("Alert set</b>\nBTC at $115,000");
+    expect((await tap(app, "On"))[0]?.text).toContain("Alert set</b>\nBTC above $115,000");
     // One that was to be told once is so when it is on again.
     await tap(app, "Off");
     await say(app, "/alert BTC above 117000");
     await tap(app, "Only once");
     await tap(app, "Off");
-    expect((await tap(app, "On"))[0]?.text).toMatch(/\$117,000 or above\n\nI'll tell you once\./);
+    expect((await tap(app, "On"))[0]?.text).toMatch(/above \$117,000\n\nI'll tell you once\./);
   });
 
   test("are read from any words, and refused; nothing is armed by a word; what is open is asked", async ({
@@ -177,23 +177,23 @@ describe("alerts", () => {
     await linkedUser(app, "alice");
     await priced(app, 100_000);
     const [read] = await say(app, "tell me when bitcoin rises over 120k, please");
-    expect(read).toContain("❔ BTC at $120,000 or above");
+    expect(read).toContain("❔ BTC above $120,000");
     for (const word of ["yes", "no"]) expect((await say(app, word))[0]).toContain("simulated assistant");
     expect(await states(app)).toEqual(["proposed"]);
     const [refused] = await tap(app, "No");
-    expect(refused).toMatchObject({ method: "editMessageText", text: "Not set: BTC at $120,000 or above." });
+    expect(refused).toMatchObject({ method: "editMessageText", text: "Not set: BTC above $120,000." });
     // Each meaning is a button.
     const [open] = await say(app, "please tell me when bitcoin drops below 110k");
     expect(open).toContain("BTC is at $100,000, so that is true already. Above or below?");
-    expect((await tap(app, "BTC above 110,000"))[0]?.text).toContain("❔ BTC at $110,000 or above");
-    expect((await tap(app, "Set"))[0]?.text).toContain("set</b>\nBTC at $110,000 or above");
+    expect((await tap(app, "BTC above $110,000"))[0]?.text).toContain("❔ BTC above $110,000");
+    expect((await tap(app, "Set"))[0]?.text).toContain("set</b>\nBTC above $110,000");
     expect((await say(app, "/alert"))[0]).toContain("BTC above 100,000");
     // Without the model the lines of the grammar still work, and the bot says so.
     app.standins.fail("llm", { mode: "status", status: 503 });
     expect((await say(app, "Sag mir, wenn BTC unter 80000 fällt"))[0]).toContain(
       "No language model answers just now, so I can read alerts only in these words: BTC above 100,000",
     );
-    expect((await say(app, "BTC below 80,000"))[0]).toContain("❔ BTC at $80,000 or below");
+    expect((await say(app, "BTC below 80,000"))[0]).toContain("❔ BTC below $80,000");
   });
 
   test("are set and changed by words and taps that code reads, without a model: a question has its answers as buttons, two at once are two", async ({
@@ -207,17 +207,17 @@ describe("alerts", () => {
         .at(-1)
         ?.keyboard?.map((row) => row.map(({ text }) => text));
     expect((await say(app, "ping me when btc is down 5%"))[0]).toContain("Within how many hours");
-    expect(buttons()).toEqual([["1 h", "4 h", "24 h"]]);
-    expect((await tap(app, "24 h"))[0]?.text).toContain("❔ BTC falls 5\u202F% or more within 24 hours");
+    expect(buttons()).toEqual([1, 4, 24].map((hours) => [`BTC down 5\u202F% in ${hours} h`]));
+    expect((await tap(app, "BTC down 5\u202F% in 24 h"))[0]?.text).toContain("❔ BTC down 5\u202F% in 24 h");
     await tap(app, "No");
     await say(app, "alert btc 110k, or below 90k");
-    expect(buttons()).toEqual([["BTC above 110,000"], ["BTC below 90,000"]]);
-    await tap(app, "BTC above 110,000");
+    expect(buttons()).toEqual([["BTC above $110,000"], ["BTC below $90,000"]]);
+    await tap(app, "BTC above $110,000");
     await tap(app, "Set");
     await say(app, "btc below 90k");
     await tap(app, "Set");
     expect((await say(app, "/alerts"))[0]).toMatch(
-      /^<b>🔔 Your alerts<\/b>\n1\. BTC at \$110,000 or above · 10\.0\s% away, now \$100,000\n2\./u,
+      /^<b>🔔 Your alerts<\/b>\n1\. BTC above \$110,000 · 10\.0\s% away, now \$100,000\n2\./u,
     );
     expect(buttons()?.slice(0, 2)).toEqual([
       ["1 Off", "1 Mute 2 h"],
@@ -276,7 +276,7 @@ test("prices come from what is stored, without a model: by the command, by a coi
   expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
   const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];
   expect(buttons.map(({ text }) => text)).toEqual(["Set an alert", "Signals", "Create my wallet"]);
-  expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC at \$1\d\d,000 or above/);
+  expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC above \$1\d\d,000/);
   closeApp();
   const fresh = createBotApp();
   for (const name of ["coingecko", "coinbase"] as const)

@@ -145,7 +145,7 @@ describe("in a group", () => {
     const [, payload = ""] =
       /^https:\/\/t\.me\/simulated_123456_bot\?start=(do_[\w-]{1,61})$/.exec(above?.url ?? "") ?? [];
     const [proposed = ""] = await say(app, `/start ${payload}`);
-    expect(proposed).toMatch(/❔ BTC at \$[\d,]+ or above<\/b>[^]*until you tap Set/);
+    expect(proposed).toMatch(/❔ BTC above \$[\d,]+<\/b>[^]*until you tap Set/);
     // What a stranger puts into such a link orders, sends and freezes nothing.
     for (const command of ["freeze", "swap 5 USDC to ETH", "unlink", "alerts\u0000"])
       expect((await say(app, `/start do_${btoa(command).replace(/=+$/, "")}`))[0]).toContain("Welcome!");

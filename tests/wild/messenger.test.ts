@@ -141,17 +141,17 @@ describe("thousands with a point (W60: pricebuddy #173)", () => {
         .cards()
         .at(-1)
         ?.keyboard?.map(([button]) => button?.text),
-    ).toEqual(["BTC above 120,000", "BTC above 120"]);
+    ).toEqual(["BTC above $120,000", "BTC above $120"]);
     expect(await app.rows("alerts")).toEqual([]);
     expect(app.standins.sent("llm")).toEqual([]);
     // What a button says is read as it stands.
-    expect((await say(app, "/alert BTC above 120"))[0]).toContain("BTC at $120 or above");
+    expect((await say(app, "/alert BTC above 120"))[0]).toContain("BTC above $120");
   });
 
   test("is no question where the price has that size", async ({ app }) => {
     const sample = { token: "SOL", priceUsd: 149.5, source: "coinbase", observedAt: Date.now() } as const;
     await app.t.mutation(internal.market.samples.storeSample, sample);
-    expect((await say(app, "/alert SOL above 150.250"))[0]).toContain("SOL at $150.25 or above");
+    expect((await say(app, "/alert SOL above 150.250"))[0]).toContain("SOL above $150.25");
   });
 });
 
