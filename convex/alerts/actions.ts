@@ -2,17 +2,15 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import { AppError, getErrorData, type ErrorData } from "../lib/errors";
+import { AppError, getErrorData, type ErrorData, orNull } from "../lib/errors";
 import { PRICE_MOVED } from "../lib/refusals";
 import { formatDollars } from "../lib/text/numbers";
-import { MINUTE } from "../lib/time";
 import { resolveFocus } from "../market/listing";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage } from "../platform/outside/calls";
-import { awaitRefreshes } from "../platform/refreshes";
 import type { Job } from "../platform/work";
 import { defineWorker } from "../platform/worker";
-import { getStoredResult } from "../research/model";
+import { getFreshResult } from "../research/onDemand";
 import { getMicroPrice, readPortfolio } from "../wallets/holdings";
 import { resolveOrder } from "../wallets/orders/estimates";
 import { executeOrder } from "../wallets/orders/execution";
@@ -102,15 +100,17 @@ async function bound(
 
 /** One look at research for a person: reads it, or begins it and waits, as everybody who asks at that hour. */
 
-/** On-demand results are fresh for this long. */
-const FRESH_MS = 15 * MINUTE;
+/** So long new research is awaited. */
+const PATIENCE_MS = 3 * deadlines.llmScheduled;
 
 export const writeBrief = defineWorker({ alertId: v.id("alerts") }, async (ctx, { alertId, job }) => {
-  const found = await ctx.runQuery(internal.alerts.due.readBriefed, { alertId });
-  if (found === null) return "over";
-  const { userId, token } = found;
+  const asked = await ctx.runQuery(internal.alerts.due.readBriefed, { alertId });
+  if (asked === null) return "over";
+  const { userId, token } = asked;
   const focus = await resolveFocus(ctx, token);
-  const { fetchedAt, result } = await research(ctx, focus, userId);
+  const found = await getFreshResult(ctx, focus, { userId, address: null, signedIn: true }, PATIENCE_MS);
+  if (found === null) throw new AppError("upstream", "The research did not come in time");
+  const { fetchedAt, result } = found;
   const held = await describeHeld(ctx, userId, token);
   await ctx.runMutation(internal.alerts.due.tellBrief, {
     ...{ alertId, job, fetchedAt, outlook: result.marketOutlook, summary: result.shortSummary },
@@ -121,33 +121,15 @@ export const writeBrief = defineWorker({ alertId: v.id("alerts") }, async (ctx, 
   return undefined;
 });
 
-/** The fresh result on a focus. @throws AppError `upstream`, `rate_limited` */
-async function research(ctx: ActionCtx, focus: string, userId: string) {
-  const stored = await getStoredResult(ctx, focus);
-  if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) return stored;
-  const caller = { userId, address: null, signedIn: true };
-  const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
-  const end = AbortSignal.timeout(3 * deadlines.llmScheduled);
-  const [outcome = null] = await awaitRefreshes(ctx, [key], end);
-  const renewed = await getStoredResult(ctx, focus);
-  if (outcome !== null && outcome.error === undefined && renewed !== null) return renewed;
-  throw new AppError("upstream", outcome?.error ?? "The research did not come in time");
-}
-
 /** What the wallet holds of a coin: `0.5 ETH ($1,500)`; `null` without any, or while the chain does not answer. */
 async function describeHeld(ctx: ActionCtx, userId: string, token: string): Promise<string | null> {
   const query = { userId, kind: "custody" as const };
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, query);
   if (wallet === null || (token !== "BTC" && token !== "ETH")) return null;
-  try {
-    const { balances } = await readPortfolio(ctx, wallet, false);
-    const held = balances.filter((one) => WALLET_TOKENS[one.token].feed === token && one.raw !== "0");
-    const words = held.map(({ balance, valueUsd, token: symbol }) => {
-      return `${balance} ${symbol}${valueUsd === null ? "" : ` (${formatDollars(valueUsd)})`}`;
-    });
-    return words.length === 0 ? null : words.join(", ");
-  } catch (error) {
-    if (getErrorData(error) === null) throw error;
-    return null;
-  }
+  const balances = (await orNull(readPortfolio(ctx, wallet, false)))?.balances ?? [];
+  const held = balances.filter((one) => WALLET_TOKENS[one.token].feed === token && one.raw !== "0");
+  const words = held.map(({ balance, valueUsd, token: symbol }) => {
+    return `${balance} ${symbol}${valueUsd === null ? "" : ` (${formatDollars(valueUsd)})`}`;
+  });
+  return words.length === 0 ? null : words.join(", ");
 }

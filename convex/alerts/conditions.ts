@@ -2,7 +2,7 @@ import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatBigUsd, formatPercent } from "../lib/text/numbers";
 import { formatDateTime, HOUR, MINUTE } from "../lib/time";
 import { listKeys } from "../lib/objects";
-import { PRICED_TOKENS } from "../market/tables";
+import { isAlwaysSampled } from "../market/tables";
 import { COINS } from "../whales/coins";
 import { formatSchedule } from "./schedule";
 import type { Condition, Observation, TimedCondition } from "./tables";
@@ -100,11 +100,6 @@ export const ALERT_EXAMPLES = `Say it like one of these: ${EXAMPLES.join(" · ")
 
 /** The answer while no model can read a person's words. */
 export const NO_MODEL_NOW = `No language model answers just now, so I can read alerts only in these words: ${EXAMPLES.join(" · ")}.`;
-
-/** Whether a coin's price is always sampled, also without an alert. */
-export function isAlwaysSampled(token: string): boolean {
-  return PRICED_TOKENS.some((one) => one === token);
-}
 
 /** The subject whose observations an alert is compared with, and the side of the level on which it fires. */
 export type Watch = { subject: string; side: "over" | "under"; level: number };

@@ -1,26 +1,22 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import type { Fact } from "../figures/facts";
 import { indexNames, type Names } from "../figures/mentions";
-import { AppError, getErrorData } from "../lib/errors";
+import { AppError, orNull } from "../lib/errors";
 import { formatDollars } from "../lib/text/numbers";
-import { DAY, HOUR, MINUTE, getRoundedNow } from "../lib/time";
+import { DAY, MINUTE } from "../lib/time";
 import { collectFacts } from "../market/collectors";
+import { ensurePrices, readListFacts, sampleCoins } from "../market/listed";
 import { resolveFocus } from "../market/listing";
 import { getLivePrice } from "../market/live";
 import { PRICED_TOKENS } from "../market/tables";
 import type { Caller } from "../platform/limits/callers";
-import { deadlines } from "../platform/outside/deadlines";
-import { defineProviderAction, takeUsage, withUsage } from "../platform/outside/calls";
-import { askCandles, askTrade } from "../providers/data/coinbase";
-import { limitSourceRate } from "../providers/data/publicData";
+import { defineProviderAction, withUsage } from "../platform/outside/calls";
 import type { PresentValue } from "./cards";
 import {
   formatCondition,
   getDemand,
   ALERT_EXAMPLES,
-  isAlwaysSampled,
   isMeasured,
   isReached,
   parseSubject,
@@ -175,83 +171,6 @@ function findClarification(
   if (isExact || !holds) return null;
   const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
   return { say: `${now}, so that is true already. Above or below?`, readings: [turned, condition] };
-}
-
-const LIST = { collector: "markets", subject: "" } as const;
-/** The history that an alert needs: the week of its picture, the week of the longest window before that, and one candle. */
-const EARLIER_MS = 14 * DAY + HOUR;
-/** A coin with samples of this age needs no earlier prices. */
-const KNOWN_MS = 7 * DAY;
-
-/** The facts of the largest coins, none older than `freshMs`. */
-async function readListFacts(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
-  if (freshMs < DAY) await collectFacts(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
-  const query = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: getRoundedNow() };
-  return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
-}
-
-const createPriceFilter =
-  (token: string) =>
-  ({ subject, kind }: Fact): boolean =>
-    subject === token && kind === "price";
-
-/** Takes a sample of each coin: from the list of the largest coins, which is one call for all, otherwise from an exchange. */
-async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
-  const facts = await readListFacts(ctx, 4 * MINUTE);
-  const samples = [];
-  for (const token of tokens) {
-    const listed = facts.find(createPriceFilter(token));
-    const traded =
-      listed === undefined ? await orNull(askTrade(limitSourceRate(ctx), token, deadlines.price)) : null;
-    if (traded !== null)
-      samples.push({
-        token,
-        priceUsd: traded.usd,
-        observedAt: traded.observedAt,
-        source: "coinbase" as const,
-      });
-    else if (typeof listed?.value === "number")
-      samples.push({
-        token,
-        priceUsd: listed.value,
-        observedAt: listed.observedAt,
-        source: "coingecko" as const,
-      });
-  }
-  if (samples.length > 0)
-    await ctx.runMutation(internal.market.samples.storeAll, { samples, usage: takeUsage() });
-}
-
-/**
- * Fetches a coin's price now and its prices of the two weeks before, as far as an exchange has them.
- * @throws AppError `invalid_request` for a coin outside the list of the largest: each costs a call every few minutes.
- */
-async function ensurePrices(ctx: ActionCtx, token: string): Promise<void> {
-  if (!isAlwaysSampled(token)) {
-    await sampleCoins(ctx, [token]);
-    const refusal = `${token} is not among the 100 largest coins, and prices have alerts for those only: choose another coin`;
-    if (!(await readListFacts(ctx, DAY)).some(createPriceFilter(token)))
-      throw new AppError("invalid_request", refusal);
-  }
-  const now = Date.now();
-  const first: number | null = await ctx.runQuery(internal.market.samples.getFirstSampleTime, { token });
-  if (first === null || first <= now - KNOWN_MS) return;
-  const range = { step: HOUR, from: now - EARLIER_MS, to: now };
-  const candles = await orNull(askCandles(limitSourceRate(ctx), token, range, deadlines.price));
-  if (candles === null) return;
-  const closes = candles.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
-  const earlier = { token, source: "coinbase" as const, closes: closes.filter(({ at }) => at <= now) };
-  await ctx.runMutation(internal.market.samples.storeEarlier, earlier);
-}
-
-/** An answer, or `null` for a source's failure: the alert works without that price. */
-async function orNull<Value>(answer: Promise<Value>): Promise<Value | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (getErrorData(error) === null) throw error;
-    return null;
-  }
 }
 
 /**

@@ -5,12 +5,11 @@ import { getRequired } from "../lib/env";
 import { getErrorData } from "../lib/errors";
 import { charge } from "../platform/limits/charges";
 import { resolveSymbol } from "../lib/money/coins";
-import { deadlines } from "../platform/outside/deadlines";
 import { getSourceName } from "../figures/publicSources";
 import { derivePseudonym } from "../lib/crypto";
 import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
 import { formatDateTime, DAY, MINUTE, getRoundedNow } from "../lib/time";
-import { collectFacts } from "../market/collectors";
+import { readListFacts } from "../market/listed";
 import { findSymbol } from "../market/facts";
 import { computeDayChange } from "../market/samples";
 import type { Button } from "../messenger/format";
@@ -79,17 +78,13 @@ type PricedCoin = {
   source: string;
 };
 
-const LIST = { collector: "markets", subject: "" } as const;
-
 /** Sampling is every five minutes: an older sample means that it has trouble. */
 const LIVE_MS = 11 * MINUTE;
 
 /** The prices of coins by their symbols or names: the live sample, as on pages, else from the list of the largest coins. */
 async function findPrices(ctx: ActionCtx, written: readonly string[]): Promise<PricedCoin[]> {
-  await collectFacts(ctx, [LIST], { freshMs: 5 * MINUTE, waitMs: deadlines.grounding });
   const now = getRoundedNow();
-  const query = { wanted: [LIST], withinMs: DAY, at: now };
-  const { facts } = await ctx.runQuery(internal.market.facts.readFactsAt, query);
+  const facts = await readListFacts(ctx, 5 * MINUTE, DAY);
   const samples = await ctx.runQuery(internal.market.samples.listNewestPrices, {});
   return written.flatMap((one) => {
     const name = resolveSymbol(one.trim());

@@ -10,7 +10,6 @@ import { answerStandingWords, answerTap, TAP_COMMAND } from "../alerts/chat";
 import { ALERT_EXAMPLES, isMeasured, NO_MODEL_NOW } from "../alerts/conditions";
 import { answerAlertWords, type AlertAnswer } from "../alerts/service";
 import { parseAlertLine, parseStandingOrder } from "../alerts/words";
-import { awaitRefreshes, hasEnded } from "../platform/refreshes";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import { explainRefusal } from "../messenger/format";
@@ -24,7 +23,7 @@ import { resolveFocus } from "../market/listing";
 import { isChatUser, toChatUser } from "../messenger/model";
 import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
 import { buildSnapshotCard } from "../research/cards";
-import { getStoredResult } from "../research/model";
+import { getFreshResult } from "../research/onDemand";
 import { readPortfolio } from "../wallets/holdings";
 import { vWatched } from "./arrivals";
 import {
@@ -169,8 +168,6 @@ type ActionHandler = (ctx: ActionCtx, request: ActionRequest) => Promise<Message
 
 /** Longer than any research takes, and shorter than the lease of an attempt. */
 const PATIENCE_MS = 8 * MINUTE;
-/** On-demand results are fresh for this long. */
-const FRESH_MS = 15 * MINUTE;
 
 const HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
   ...actionHandlers,
@@ -198,13 +195,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
     const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
-    let stored = await getStoredResult(ctx, focus);
-    if (stored === null || Date.now() - stored.fetchedAt >= FRESH_MS) {
-      getRequired("LLM_GATEWAY_API_KEY");
-      const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
-      await awaitRefreshes(ctx, [key], AbortSignal.timeout(PATIENCE_MS));
-      stored = (await hasEnded(ctx, key)) ? await getStoredResult(ctx, focus) : null;
-    }
+    const stored = await getFreshResult(ctx, focus, caller, PATIENCE_MS);
     if (stored === null) return reply("This takes too long just now. Please try again in a few minutes.");
     const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
     return {

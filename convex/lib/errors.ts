@@ -137,3 +137,13 @@ export function formatDuration(ms: number): string {
   if (ms >= 2 * MINUTE) return formatCount(Math.ceil(ms / MINUTE), "minute");
   return formatCount(Math.max(1, Math.ceil(ms / SECOND)), "second");
 }
+
+/** An answer, or `null` where it fails with an `AppError`: whoever asks works without it. */
+export async function orNull<Value>(answer: Promise<Value>): Promise<Value | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (getErrorData(error) === null) throw error;
+    return null;
+  }
+}

@@ -32,6 +32,11 @@ export const vPricedToken = literals("BTC", "ETH");
 export type PricedToken = Infer<typeof vPricedToken>;
 export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
 
+/** Whether a coin's price is always sampled, also without somebody who asks for it. */
+export function isAlwaysSampled(token: string): boolean {
+  return PRICED_TOKENS.some((one) => one === token);
+}
+
 /** The most trusted first. */
 export const PRICE_SOURCES = ["chainlink", "coinbase", "coingecko"] as const;
 export const vPriceSource = literals(...PRICE_SOURCES);

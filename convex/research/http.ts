@@ -22,8 +22,8 @@ import { toBillingSubject } from "../platform/limits/callers";
 import { readThrough } from "../platform/refreshes";
 import { toIso, MINUTE } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
-import { getStoredResult, toResearchKey, isSettled, parseResult } from "./model";
-import { MODELS, type ResearchResult } from "./tables";
+import { getStoredResult, toResearchKey, parseResult } from "./model";
+import { getFreshMs } from "./onDemand";
 import {
   reportExample,
   reportShape,
@@ -37,18 +37,6 @@ import {
 
 /** It loads the sources, so it is imported only for a request with a focus. */
 const loadListing = () => import("../market/listing");
-
-/**
- * In ms: a result without a source that failed is a cache of two minutes, unless this deployment cannot ask that source.
- * A late source is no gap: when its answer comes, the result is outdated. Nor is one that was paid for in vain.
- */
-function getFreshMs({ missing }: ResearchResult): number {
-  const isGap = missing.some(
-    ({ collector, reason }) =>
-      collector in MODELS && !isSettled(reason) && (collector !== "sentiment" || isSet("SENTIMENT_API_KEY")),
-  );
-  return (isGap ? 2 : 15) * MINUTE;
-}
 
 /** For endpoints that take a focus. */
 const UNKNOWN = "No source knows the token.";

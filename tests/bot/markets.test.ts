@@ -108,7 +108,7 @@ describe("alerts", () => {
     const [fired, ...others] = await moved(app, 101_500);
     expect([fired?.chatId, others]).toEqual([String(ALICE), []]);
     expect(fired?.text).toMatch(
-      /^<b>[🟢🔴] BTC [+−][\d.]+\s% in (?:\d+ min|an hour): \$101,500 \(was \$[\d,.]+\)<\/b>\n\nYour alert: BTC at/u,
+      /^<b>[🟢🔴] BTC [+−][\d.]+\s% in (?:\d+ min|an hour): \$101,500 \(was \$[\d,.]+\)<\/b>\n\nYour alert: BTC above/u,
     );
     expect(fired?.keyboard?.flat()).toMatchObject([
       { text: "Off" },

@@ -1,6 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { AppError, getErrorData } from "../../lib/errors";
+import { AppError, getErrorData, orNull } from "../../lib/errors";
 import { BPS, formatUnits, toMicroUsd } from "../../lib/money/amounts";
 import { MOST_FEE } from "../../lib/money/base";
 import { defined } from "../../lib/objects";
@@ -188,14 +188,10 @@ async function quote(payer: Taker, request: Quotable, isOnPaper: boolean) {
 
 /** A quote for a rehearsal; `null` where `quote` refuses: the rehearsal has its own refusal. */
 async function tryQuote(payer: Taker, request: UserRequest): Promise<Quote | null> {
-  if (request.kind === "gas") return null;
-  try {
-    const { mostFee: feesInAll, ...quoted } = await quote(payer, request, false);
-    return { ...quoted, feesInAll };
-  } catch (error) {
-    if (getErrorData(error) === null) throw error;
-    return null;
-  }
+  const quoted = request.kind === "gas" ? null : await orNull(quote(payer, request, false));
+  if (quoted === null) return null;
+  const { mostFee: feesInAll, ...rest } = quoted;
+  return { ...rest, feesInAll };
 }
 
 /** The quote for an order on paper. @throws AppError as the live order would, except for missing holdings. */
