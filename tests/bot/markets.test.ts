@@ -118,7 +118,7 @@ describe("alerts", () => {
     const [why] = await tap(app, "Why");
     expect(why?.text).toContain("simulated assistant");
     expect((await say(app, "/alerts"))[0]).toMatch(
-      /1\. BTC at [^\n]* · 0\.5\s% away, now \$101,500, fired once · quiet until [^\n]*\n/u,
+      /1\. BTC above [^\n]* · 0\.5\s% away, now \$101,500, fired once · quiet until [^\n]*\n/u,
     );
     expect((await say(app, "/alerts", { from: 43 }))[0]).toContain("You have no active alert");
     // The same in the other account's own chat.
@@ -128,7 +128,7 @@ describe("alerts", () => {
     expect((await states(app))[0]).toBe("active");
     await say(app, "/alerts");
     await tap(app, "1 Off");
-    expect((await tap(app, "1 Off", set))[0]?.text).toMatch(/was switched off[^]*<b>Off<\/b>\n2\. BTC at/);
+    expect((await tap(app, "1 Off", set))[0]?.text).toMatch(/was switched off[^]*<b>Off<\/b>\n2\. BTC above/);
     expect(await states(app)).toEqual(["off", "proposed", "proposed"]);
   });
 
