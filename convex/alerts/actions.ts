@@ -5,6 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, getErrorData, type ErrorData, orNull } from "../lib/errors";
 import { PRICE_MOVED } from "../lib/refusals";
 import { formatDollars } from "../lib/text/numbers";
+import { MINUTE } from "../lib/time";
 import { resolveFocus } from "../market/listing";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage } from "../platform/outside/calls";
@@ -100,15 +101,15 @@ async function bound(
 
 /** One look at research for a person: reads it, or begins it and waits, as everybody who asks at that hour. */
 
-/** So long new research is awaited. */
-const PATIENCE_MS = 3 * deadlines.llmScheduled;
+/** One result serves all who ask at an hour, however long their turns take. */
+const RESEARCH = { patienceMs: 3 * deadlines.llmScheduled, freshMs: 15 * MINUTE };
 
 export const writeBrief = defineWorker({ alertId: v.id("alerts") }, async (ctx, { alertId, job }) => {
   const asked = await ctx.runQuery(internal.alerts.due.readBriefed, { alertId });
   if (asked === null) return "over";
   const { userId, token } = asked;
   const focus = await resolveFocus(ctx, token);
-  const found = await getFreshResult(ctx, focus, { userId, address: null, signedIn: true }, PATIENCE_MS);
+  const found = await getFreshResult(ctx, focus, { userId, address: null, signedIn: true }, RESEARCH);
   if (found === null) throw new AppError("upstream", "The research did not come in time");
   const { fetchedAt, result } = found;
   const held = await describeHeld(ctx, userId, token);

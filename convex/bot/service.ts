@@ -195,7 +195,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
     const requestedFocus = parseFocus(request.argument);
     if (requestedFocus === null) return askWhichToken("research");
     const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
-    const stored = await getFreshResult(ctx, focus, caller, PATIENCE_MS);
+    const stored = await getFreshResult(ctx, focus, caller, { patienceMs: PATIENCE_MS });
     if (stored === null) return reply("This takes too long just now. Please try again in a few minutes.");
     const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
     return {

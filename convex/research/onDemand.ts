@@ -23,16 +23,18 @@ export function getFreshMs({ missing }: ResearchResult): number {
 
 /**
  * The result on a focus; `null` if a new one takes longer than the caller's patience (ms), and goes on.
+ * @param freshMs The age up to which a stored one counts, also one without a source.
  * @throws AppError `not_configured`, `rate_limited`; `upstream` if the research failed.
  */
 export async function getFreshResult(
   ctx: ActionCtx,
   focus: string,
   caller: Caller,
-  patienceMs: number,
+  { patienceMs, freshMs }: { patienceMs: number; freshMs?: number },
 ): ReturnType<typeof getStoredResult> {
   const stored = await getStoredResult(ctx, focus);
-  if (stored !== null && Date.now() - stored.fetchedAt < getFreshMs(stored.result)) return stored;
+  if (stored !== null && Date.now() - stored.fetchedAt < (freshMs ?? getFreshMs(stored.result)))
+    return stored;
   getRequired("LLM_GATEWAY_API_KEY");
   const key: string = await ctx.runMutation(internal.research.reports.startResearch, { focus, caller });
   await awaitRefreshes(ctx, [key], AbortSignal.timeout(patienceMs));
