@@ -219,10 +219,21 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
 
 /** The distance of the present value from the level: `3.2 % away, now $104,650`. */
 function formatDistance({ condition, level }: Alert, { value }: Observation): string {
-  if (condition.kind === "price")
-    return `${formatPercent(Math.abs(level / value - 1) * 100, 1)} away, now ${formatDollars(value)}`;
-  if (condition.kind === "change") return `now ${formatSignedPercent(value, 1)}`;
-  return condition.kind === "funding" ? `now ${formatPercent(value * FUNDING_HOURS)}` : "";
+  switch (condition.kind) {
+    case "price":
+      return `${formatPercent(Math.abs(level / value - 1) * 100, 1)} away, now ${formatDollars(value)}`;
+    case "change":
+      return `now ${formatSignedPercent(value, 1)}`;
+    case "funding":
+      return `now ${formatPercent(value * FUNDING_HOURS)}`;
+    // Events, times and calls have no present value.
+    case "flow":
+    case "digest":
+    case "research":
+    case "clock":
+    case "call":
+      return "";
+  }
 }
 
 /** A price, and its change within some hours; `null` if that is not known. */

@@ -22,6 +22,9 @@ export const LEAST_FLOW_USD = 1_000_000;
 
 export type Kind = Condition["kind"];
 
+/** What is asked for observations, and how often. */
+export type Demand = { of: "prices" | "rates" | "trades"; everyMs: number };
+
 type AlertKind = {
   /**
    * Its line, told to the model that restates a person's words (`words` reads it), and an example, told to people who do
@@ -30,8 +33,8 @@ type AlertKind = {
   said: { form: string; example: string } | null;
   /** A `level` is crossed; an `event` is over at once, and the next may fire no matter what was before; a `time` comes. */
   observed: "level" | "event" | "time";
-  /** What is asked for its observations, and how often; `null` where they come without anybody's alert. */
-  demand: { of: "prices" | "rates" | "trades"; everyMs: number } | null;
+  /** `null` where its observations come without anybody's alert. */
+  demand: Demand | null;
 };
 
 /** Prices as often as those of the coins that are always sampled; for orders at every tick, which is a little early at times. */
@@ -179,7 +182,7 @@ export function toBasis(subject: string): string {
 }
 
 /** What is asked for the values of a basis, and how often; `null` where they come without anybody's alert. */
-export function getDemand(basis: string): AlertKind["demand"] {
+export function getDemand(basis: string): Demand | null {
   if (basis === COMPARED) return null;
   const { kind, isTrade, token } = parseSubject(basis);
   if (isTrade) return TRADES;

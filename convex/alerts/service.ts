@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { indexNames, type Names } from "../figures/mentions";
 import { AppError, orNull } from "../lib/errors";
+import { listKeys } from "../lib/objects";
 import { formatDollars } from "../lib/text/numbers";
 import { DAY, MINUTE } from "../lib/time";
 import { collectFacts } from "../market/collectors";
@@ -21,6 +22,7 @@ import {
   isReached,
   parseSubject,
   toWatch,
+  type Demand,
 } from "./conditions";
 import { restateWords } from "./restating";
 import type { Alert, Condition, Observation } from "./tables";
@@ -173,23 +175,23 @@ function findClarification(
   return { say: `${now}, so that is true already. Above or below?`, readings: [turned, condition] };
 }
 
-/**
- * Collects the stale values that only alerts need, and compares them with the levels. One call has all coins' rates, another
- * their prices.
- */
-export const observe = defineProviderAction({ stale: v.array(v.string()) }, async (ctx, { stale }) => {
-  const demanding = (what: "prices" | "rates" | "trades") =>
-    stale.filter((basis) => getDemand(basis)?.of === what);
+/** How values that only alerts need are asked for: one call has all coins' rates, another their prices. */
+const ASK: Readonly<Record<Demand["of"], (ctx: ActionCtx, tokens: readonly string[]) => Promise<unknown>>> = {
   // The collector logs a failure; the next tick tries again.
-  if (demanding("rates").length > 0)
-    await collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+  rates: (ctx) => collectFacts(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE }),
+  prices: sampleCoins,
   // Standing orders are judged by the feeds' own prices.
-  for (const basis of demanding("trades")) {
-    const { token } = parseSubject(basis);
-    const coin = PRICED_TOKENS.find((one) => one === token);
-    if (coin !== undefined) await orNull(getLivePrice(ctx, coin));
+  trades: async (ctx, tokens) => {
+    for (const coin of PRICED_TOKENS) if (tokens.includes(coin)) await orNull(getLivePrice(ctx, coin));
+  },
+};
+
+/** Collects stale values, and compares them with the levels. */
+export const observe = defineProviderAction({ stale: v.array(v.string()) }, async (ctx, { stale }) => {
+  for (const what of listKeys(ASK)) {
+    const bases = stale.filter((basis) => getDemand(basis)?.of === what);
+    const tokens = bases.map((basis) => parseSubject(basis).token);
+    if (tokens.length > 0) await ASK[what](ctx, tokens);
   }
-  const coins = demanding("prices").map((basis) => parseSubject(basis).token);
-  if (coins.length > 0) await sampleCoins(ctx, coins);
   await ctx.runMutation(internal.alerts.watch.compareNews, { from: "", isTick: false });
 });
