@@ -47,12 +47,12 @@ export function describeAlert(row: Alert): string {
 const mark = ({ order }: Alert): string => (order?.paper === true ? ON_PAPER : "");
 
 /** A question about words, with a button for each possible meaning. */
-export function buildClarificationCard({ say, readings = [] }: Clarification): AlertCard {
+export function buildClarificationCard({ question, readings = [] }: Clarification): AlertCard {
   const buttons = readings.map((one) => {
     const line = formatCondition(one);
     return [{ text: `${readings.length === 1 ? "Yes: " : ""}${typeset(line)}`, command: `alert ${line}` }];
   });
-  return { answer: [[say]], buttons };
+  return { answer: [[question]], buttons };
 }
 
 /** The present value of an alert's subject, at most an hour old, and whether the condition holds. */
@@ -173,8 +173,8 @@ export function buildSkippedCard(row: Alert): AlertCard {
 /** An alert of a list, with the present value of an active one. */
 export type Listed = { alert: Alert; latest: Observation | null };
 
-/** All alerts of a user, numbered, each with its buttons. @param now Epoch ms. @param say Stands above them. */
-export function buildListCard(listed: readonly Listed[], now: number, say?: string): AlertCard {
+/** All alerts of a user, numbered, each with its buttons. @param now Epoch ms. @param note Stands above them. */
+export function buildListCard(listed: readonly Listed[], now: number, note?: string): AlertCard {
   const numbered = listed.map((one, i) => ({ ...one, number: i + 1 }));
   const of = (state: Alert["state"]) => numbered.filter(({ alert }) => alert.state === state);
   const line = ({ number, alert, latest }: Listed & { number: number }) => {
@@ -195,7 +195,7 @@ export function buildListCard(listed: readonly Listed[], now: number, say?: stri
     "You have no active alert. Ask for one in your own words, such as: tell me when BTC is above 100,000";
   return {
     answer: [
-      ...(say === undefined ? [] : [[say]]),
+      ...(note === undefined ? [] : [[note]]),
       active.length === 0 ? [none] : [{ bold: "🔔 Your alerts" }, ...active.map(line)],
       ...(proposed.length === 0 ? [] : [[{ bold: "Not set: tap to set" }, ...proposed.map(line)]]),
       ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off.map(line)]]),
@@ -246,21 +246,21 @@ export function buildFiringCard(
   move: Move | null,
 ): Paragraph[] {
   const { observedAt, source } = observation;
-  const wish = `Your alert: ${formatCondition(condition)}.`;
+  const asked = `Your alert: ${formatCondition(condition)}.`;
   if (condition.kind === "flow") {
     const link = { words: "Its transaction", href: source };
     const moved = { bold: `🔔 ${describeMovement(condition, observation)}` };
-    return [[moved, `\n${formatDateTime(observedAt)} · `, link], [wish]];
+    return [[moved, `\n${formatDateTime(observedAt)} · `, link], [asked]];
   }
   if (move === null || !("token" in condition))
-    return [[{ bold: `🔔 ${describeObservation(condition, observation)}` }], [wish]];
+    return [[{ bold: `🔔 ${describeObservation(condition, observation)}` }], [asked]];
   const { priceUsd, percent, windowHours } = move;
   const now = formatDollars(priceUsd);
   const moved =
     percent === null
       ? `🔔 ${condition.token}: ${now}`
       : `${percent < 0 ? "🔴" : "🟢"} ${condition.token} ${formatSignedPercent(percent)} in ${formatHours(windowHours)}: ${now} (was ${formatDollars(priceUsd / (1 + percent / 100))})`;
-  return [[{ bold: moved }], [`${wish}\n${formatDateTime(observedAt)} (${getSourceName(source)})`]];
+  return [[{ bold: moved }], [`${asked}\n${formatDateTime(observedAt)} (${getSourceName(source)})`]];
 }
 
 /** The buttons below a firing. */

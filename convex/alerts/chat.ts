@@ -17,6 +17,7 @@ import {
 import { isReached, toWatch } from "./conditions";
 import type { Alert, Condition } from "./tables";
 import { STANDING_ORDER_EXAMPLES, isStandingOrder } from "./terms";
+import type { Refusal } from "./schedule";
 import type { StandingOrderRequest } from "./words";
 
 /** Alerts and standing orders in a chat: the words of an order become a card, and taps change what is set. For actions. */
@@ -31,12 +32,12 @@ export const buildCallUrl = (token: string): string => `${getSiteUrl()}${CALL_PA
 export async function answerStandingWords(
   ctx: ActionCtx,
   from: { userId: string; messengerId: string },
-  wish: StandingOrderRequest | { say: string },
+  request: StandingOrderRequest | Refusal,
 ): Promise<AlertCard> {
-  if ("say" in wish) return { answer: [[wish.say], [STANDING_ORDER_EXAMPLES]], buttons: [] };
-  await requireAhead(ctx, wish.condition);
-  const wanted = { ...from, ...wish };
-  return buildProposalCard((await ctx.runMutation(internal.alerts.standing.proposeStanding, wanted)).alert);
+  if ("refusal" in request) return { answer: [[request.refusal], [STANDING_ORDER_EXAMPLES]], buttons: [] };
+  await requireAhead(ctx, request.condition);
+  const proposal = { ...from, ...request };
+  return buildProposalCard((await ctx.runMutation(internal.alerts.standing.proposeStanding, proposal)).alert);
 }
 
 /**
@@ -74,8 +75,8 @@ export async function answerTap(
   const [, what, alertId = "", detail = ""] = TAP_COMMAND.exec(argument) ?? [];
   const own = { userId, alertId };
   const order = { userId, standingId: alertId };
-  const list = async (say: string): Promise<AlertCard> =>
-    buildListCard(await ctx.runQuery(internal.alerts.proposals.listAlerts, { userId }), Date.now(), say);
+  const list = async (note: string): Promise<AlertCard> =>
+    buildListCard(await ctx.runQuery(internal.alerts.proposals.listAlerts, { userId }), Date.now(), note);
   try {
     switch (what) {
       case "off":

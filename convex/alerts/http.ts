@@ -19,7 +19,7 @@ import type { Alert } from "./tables";
 
 /** Alerts over HTTP. */
 
-const wishShape = z.object({
+const requestShape = z.object({
   userId,
   text: requiredText(300)
     .optional()
@@ -38,10 +38,10 @@ const answerShape = z.object({
   holdsNow: z.boolean().describe("Whether the condition holds now"),
 });
 
-/** Reads a person's wish and stores it as a proposal. */
-async function proposeWish(
+/** Reads a request and stores it as a proposal. */
+async function storeProposal(
   ctx: ActionCtx,
-  { userId, text: words, condition, once, until }: z.output<typeof wishShape>,
+  { userId, text: words, condition, once, until }: z.output<typeof requestShape>,
   { caller }: Pick<Call, "caller">,
 ): Promise<z.input<typeof answerShape>> {
   if ((words === undefined) === (condition === undefined))
@@ -52,8 +52,8 @@ async function proposeWish(
   // The reader of words, with its providers, is loaded on demand.
   const work = async () => {
     const { proposeAlert } = await import("./service");
-    const wish = condition === undefined ? { text: words ?? "" } : { condition };
-    return proposeAlert(ctx, caller, { userId, ...ends, ...(once === undefined ? {} : { once }) }, wish);
+    const request = condition === undefined ? { text: words ?? "" } : { condition };
+    return proposeAlert(ctx, caller, { userId, ...ends, ...(once === undefined ? {} : { once }) }, request);
   };
   const { alert, present } = await holdSlot(ctx, caller, work);
   const { latest, holds: holdsNow } = present;
@@ -79,9 +79,9 @@ const propose: MountedEndpoint = defineEndpoint({
       holdsNow: false,
     },
   },
-  input: wishShape,
+  input: requestShape,
   returns: answerShape,
-  handler: proposeWish,
+  handler: storeProposal,
 });
 
 const set: MountedEndpoint = defineEndpoint({
@@ -104,12 +104,12 @@ const set: MountedEndpoint = defineEndpoint({
       holdsNow: false,
     },
   },
-  input: wishShape,
+  input: requestShape,
   returns: answerShape.extend({
     notice: z.string().optional().describe("What still has to happen before it is set, or reaches somebody"),
   }),
   handler: async (ctx, input, { caller }) => {
-    const proposed = await proposeWish(ctx, input, { caller });
+    const proposed = await storeProposal(ctx, input, { caller });
     const { alertId, state } = proposed.alert;
     if (state === "active") return proposed;
     if (caller.credential === "id")

@@ -26,7 +26,7 @@ export type Restated =
   /** The line does not say what the words do, or they leave something open. */
   | ({ kind: "open" } & Clarification)
   /** The words ask for no alert that a line can say, or no model could read them. */
-  | { kind: "none"; say: string };
+  | { kind: "none"; advice: string };
 
 /** @param facts Of the lists of the market, with the names of coins. @throws AppError `rate_limited` */
 export async function restateWords(
@@ -36,15 +36,15 @@ export async function restateWords(
   facts: readonly Fact[],
 ): Promise<Restated> {
   const restated = await askModel(ctx, words, caller);
-  if (restated === null) return { kind: "none", say: NO_MODEL_NOW };
+  if (restated === null) return { kind: "none", advice: NO_MODEL_NOW };
   const { line, ask } = restated;
   const condition = line === null ? null : parseAlertLine(line);
   if (line === null || condition === null)
     return ask === null
-      ? { kind: "none", say: ALERT_EXAMPLES }
-      : { kind: "open", say: `${ask} ${ALERT_EXAMPLES}` };
-  const say = findDifference(condition, line, words, facts);
-  return say === null ? { kind: "read", line } : { kind: "open", say, readings: [condition] };
+      ? { kind: "none", advice: ALERT_EXAMPLES }
+      : { kind: "open", question: `${ask} ${ALERT_EXAMPLES}` };
+  const question = findDifference(condition, line, words, facts);
+  return question === null ? { kind: "read", line } : { kind: "open", question, readings: [condition] };
 }
 
 /** A question about the difference between a line and the words, in the coin or the numbers; `null` without one. */

@@ -21,30 +21,28 @@ export type SaidSchedule = {
   zone?: string | undefined;
 };
 
-/** Reads a schedule. `say`: why it is none. */
-export function parseSchedule({
-  every,
-  on,
-  at = "",
-  zone = "UTC",
-}: SaidSchedule): Schedule | { say: string } {
+/** Why words cannot be read, for the person who wrote them. */
+export type Refusal = { refusal: string };
+
+/** Reads a schedule. */
+export function parseSchedule({ every, on, at = "", zone = "UTC" }: SaidSchedule): Schedule | Refusal {
   const [, hour = "", minute = "00", half = ""] = /^(\d{1,2})(?::(\d\d))? ?(am|pm)?$/i.exec(at) ?? [];
   const hours = half === "" ? Number(hour) : (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0);
   if (hour === "" || hours > 23 || Number(minute) > 59)
-    return { say: "At what time? Write it like: every Monday at 09:00 Europe/Berlin." };
+    return { refusal: "At what time? Write it like: every Monday at 09:00 Europe/Berlin." };
   const timeZone = /^(?:utc|gmt|z)$/i.test(zone) ? "UTC" : zone;
   if (!isTimeZone(timeZone))
-    return { say: `I do not know the zone ${zone}: write one such as Europe/Berlin.` };
+    return { refusal: `I do not know the zone ${zone}: write one such as Europe/Berlin.` };
   const schedule = { time: `${String(hours).padStart(2, "0")}:${minute}`, timeZone };
   if (/^month$/i.test(every)) {
     const dayOfMonth = Number.parseInt(on ?? "", 10);
     if (dayOfMonth >= 1 && dayOfMonth <= 28) return { ...schedule, dayOfMonth };
-    return { say: "A month needs its day, 1 to 28: every month on the 1st." };
+    return { refusal: "A month needs its day, 1 to 28: every month on the 1st." };
   }
   const isWeek = /^week$/i.test(every);
-  if (!isWeek && on !== undefined) return { say: `every ${every} takes no day.` };
+  if (!isWeek && on !== undefined) return { refusal: `every ${every} takes no day.` };
   const days = readDays(isWeek ? (on ?? "") : every);
-  if (days === null) return { say: `${on ?? every} is no day of the week: every week on Monday.` };
+  if (days === null) return { refusal: `${on ?? every} is no day of the week: every week on Monday.` };
   return days === "all" ? schedule : { ...schedule, days };
 }
 

@@ -38,7 +38,7 @@ type AlertOptions = Pick<Alert, "userId" | "once" | "until">;
 /** The answer to a person's words: a proposal, a question back (`open`), or no alert (`none`). */
 export type AlertAnswer =
   | { kind: "proposed"; proposed: ProposedAlert }
-  | { kind: "none"; say: string }
+  | { kind: "none"; advice: string }
   | ({ kind: "open" } & Clarification);
 
 /**
@@ -49,7 +49,7 @@ export const answerAlertWords = withUsage(
   async (ctx, caller: Caller, choice: AlertOptions, text: string): Promise<AlertAnswer> => {
     const words = text.toWellFormed().trim();
     // The endpoint takes 300 characters: a longer message asks for no alert.
-    if (words.length > 300) return { kind: "none", say: ALERT_EXAMPLES };
+    if (words.length > 300) return { kind: "none", advice: ALERT_EXAMPLES };
     const facts = await readListFacts(ctx, DAY);
     const names = indexNames(facts);
     const read = parseAlerts(words, names);
@@ -59,13 +59,13 @@ export const answerAlertWords = withUsage(
     const found: Condition[] = [];
     for (const said of read ?? parseAlerts(line, names) ?? []) {
       const decided = await resolveCondition(ctx, said);
-      if (decided === null) return { kind: "none", say: ALERT_EXAMPLES };
+      if (decided === null) return { kind: "none", advice: ALERT_EXAMPLES };
       if (!("kind" in decided)) return { kind: "open", ...decided };
       found.push(decided);
     }
-    if (found.length > 1) return { kind: "open", say: "Set each on its own:", readings: found };
+    if (found.length > 1) return { kind: "open", question: "Set each on its own:", readings: found };
     const [condition] = found;
-    if (condition === undefined) return { kind: "none", say: ALERT_EXAMPLES };
+    if (condition === undefined) return { kind: "none", advice: ALERT_EXAMPLES };
     const present = await getPresent(ctx, condition);
     const other = await readPointAsSeparator(ctx, line, names);
     const doubt = findClarification(condition, present, { isExact: read?.[0]?.isExact === true, other });
@@ -124,9 +124,9 @@ export const proposeAlert = withUsage(
     }
     const answered = await answerAlertWords(ctx, caller, choice, request.text);
     if (answered.kind === "proposed") return answered.proposed;
-    const { say, readings = [] } = answered.kind === "open" ? answered : { say: answered.say };
+    const { question, readings = [] } = answered.kind === "open" ? answered : { question: answered.advice };
     const lines = readings.map(formatCondition).join(", or ");
-    const advice = lines === "" ? say : `${say} Say ${lines}`;
+    const advice = lines === "" ? question : `${question} Say ${lines}`;
     throw new AppError("invalid_request", advice.replace(/\.$/, ""));
   },
 );
@@ -168,11 +168,14 @@ function findClarification(
   const isFar = latest === null || Math.abs(Math.log(levelUsd / latest.value)) > Math.log(FAR_FACTOR);
   if (isFar && (other !== null || (latest !== null && !isExact))) {
     const readings = other === null ? [condition] : [other, condition];
-    return { say: `I read ${formatDollars(levelUsd)}. Is that the level?${now && ` ${now}.`}`, readings };
+    return {
+      question: `I read ${formatDollars(levelUsd)}. Is that the level?${now && ` ${now}.`}`,
+      readings,
+    };
   }
   if (isExact || !holds) return null;
   const turned = { ...condition, direction: direction === "above" ? ("below" as const) : ("above" as const) };
-  return { say: `${now}, so that is true already. Above or below?`, readings: [turned, condition] };
+  return { question: `${now}, so that is true already. Above or below?`, readings: [turned, condition] };
 }
 
 /** How values that only alerts need are asked for: one call has all coins' rates, another their prices. */

@@ -33,14 +33,14 @@ import { getEnd, isStandingOrder, requireBounds } from "./terms";
 const MOST_STANDING = 10;
 
 /** What a standing order is to do, and when it ends (epoch ms) or how often it fires. */
-const vWish = v.object({
+const vRequest = v.object({
   userId: v.string(),
   swap: vSwap,
   condition: vCondition,
   times: v.optional(v.number()),
   until: v.optional(v.number()),
 });
-type Wish = Infer<typeof vWish>;
+type StandingRequest = Infer<typeof vRequest>;
 type Authority = Pick<StandingOrder["order"], "by" | "keyId" | "messengerId">;
 
 /** An alert that is set; `secret`: the token in the address that a standing order has just got. */
@@ -65,22 +65,22 @@ async function requireStandingOrder(
  * @throws AppError `unauthorized`, `forbidden`, `not_found`, `conflict`, `paused`, `rate_limited`, `invalid_request`.
  */
 export const proposeStanding = internalMutation({
-  args: vWish.extend({
+  args: vRequest.extend({
     messengerId: v.optional(v.string()),
     keyHash: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
   }),
   returns: vSet.extend({ isRepeat: v.boolean() }),
-  handler: async (ctx, { messengerId, keyHash, idempotencyKey, ...wish }) => {
-    const { userId } = wish;
+  handler: async (ctx, { messengerId, keyHash, idempotencyKey, ...request }) => {
+    const { userId } = request;
     const now = Date.now();
     const authority =
       messengerId === undefined
         ? await requireAuthority(ctx, userId, keyHash, now)
         : await requireSay(ctx, userId, messengerId, now);
-    const earlier = idempotencyKey === undefined ? null : await findKeyed(ctx, wish, idempotencyKey);
+    const earlier = idempotencyKey === undefined ? null : await findKeyed(ctx, request, idempotencyKey);
     if (earlier !== null) return { alert: earlier, isRepeat: true };
-    const { alert, isRepeat } = await storeWish(ctx, wish, authority, defined({ idempotencyKey }));
+    const { alert, isRepeat } = await storeRequest(ctx, request, authority, defined({ idempotencyKey }));
     const { by, messengerId: chatId = "" } = authority;
     if (by === "tap" && !isRepeat) await askOwner(ctx, alert, chatId);
     const isProposed = isRepeat || by === "tap" || by === "chat";
@@ -125,29 +125,29 @@ async function requireSay(
 }
 
 /** The order that a key has made. @throws AppError `conflict` if its terms differ */
-async function findKeyed(ctx: QueryCtx, wish: Wish, key: string): Promise<Alert | null> {
+async function findKeyed(ctx: QueryCtx, request: StandingRequest, key: string): Promise<Alert | null> {
   const rows = ctx.db.query("alerts");
-  const row = await queryByBoth(rows, "userId", wish.userId, "idempotencyKey", key).first();
-  if (row !== null && !isSame(row, wish))
+  const row = await queryByBoth(rows, "userId", request.userId, "idempotencyKey", key).first();
+  if (row !== null && !isSame(row, request))
     throw new AppError("conflict", "This idempotency key was used for another standing order");
   return row;
 }
 
 /** The same order at the same trigger, with the same end. */
-function isSame(row: Alert, { swap, condition, times, until }: Wish): boolean {
+function isSame(row: Alert, { swap, condition, times, until }: StandingRequest): boolean {
   if (!isStandingOrder(row) || row.order.times !== times || row.until !== until) return false;
   const terms = (one: object) => JSON.stringify(Object.entries(one).sort());
   return terms(row.order.swap) === terms(swap) && terms(row.condition) === terms(condition);
 }
 
 /** Stores a proposal, or finds the one with the same terms, set or not. */
-async function storeWish(
+async function storeRequest(
   ctx: MutationCtx,
-  wish: Wish,
+  request: StandingRequest,
   authority: Authority,
   fields: Pick<Partial<Alert>, "idempotencyKey">,
 ): Promise<{ alert: StandingOrder; isRepeat: boolean }> {
-  const { userId, swap, condition, times, until } = wish;
+  const { userId, swap, condition, times, until } = request;
   await requireUnfrozenRules(ctx, userId);
   if ((await findWallet(ctx, userId, "custody")) === null) throw new AppError("not_found", NO_WALLET);
   const left = defined({ paper: await readMode(ctx, userId), times, timesLeft: times });
@@ -156,7 +156,7 @@ async function storeWish(
   const now = Date.now();
   requireBounds(row, now, getEnd(row, now));
   const living = (await listLiving(ctx, userId)).filter(isStandingOrder);
-  const same = living.find((one) => isSame(one, wish));
+  const same = living.find((one) => isSame(one, request));
   if (same !== undefined) return { alert: same, isRepeat: true };
   requireRoom(living);
   if (authority.by === "tap") await requireAskable(ctx, userId);
@@ -213,7 +213,7 @@ export async function repeatStandingOrder(
   const authority = await requireSay(ctx, userId, messengerId, now);
   const { swap, timesLeft = 0 } = order;
   const left = { ...(timesLeft > 0 ? { times: timesLeft } : {}), ...(until > now ? { until } : {}) };
-  return (await storeWish(ctx, { userId, condition, swap, ...left }, authority, {})).alert;
+  return (await storeRequest(ctx, { userId, condition, swap, ...left }, authority, {})).alert;
 }
 
 async function giveAddress(ctx: MutationCtx, { _id }: Alert): Promise<Set> {

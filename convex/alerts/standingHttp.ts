@@ -65,7 +65,7 @@ const until = optionalUnlessBlank(
     .transform((written) => Date.parse(written.length === 10 ? `${written}T23:59:59Z` : written)),
 );
 
-const wishShape = z.strictObject({
+const requestShape = z.strictObject({
   userId,
   fromToken: swapToken,
   toToken: swapToken,
@@ -80,7 +80,7 @@ const wishShape = z.strictObject({
   dryRun,
   idempotencyKey,
 });
-type Given = z.output<typeof wishShape>;
+type Given = z.output<typeof requestShape>;
 
 const refuse = (message: string) => new AppError("invalid_request", message);
 
@@ -100,7 +100,7 @@ function readWhen({ price, every, on, at, timeZone, call }: Given["when"], swap:
     price === undefined
       ? parseSchedule({ every: every ?? "", on, at, zone: timeZone })
       : resolveTrigger(swap, price);
-  if ("say" in read) throw refuse(`when cannot be read: ${read.say.replace(/\.$/, "")}`);
+  if ("refusal" in read) throw refuse(`when cannot be read: ${read.refusal.replace(/\.$/, "")}`);
   return "kind" in read ? read : { kind: "clock", ...read };
 }
 
@@ -147,12 +147,12 @@ const set: MountedEndpoint = defineEndpoint({
     },
     output: { ...EXAMPLE_STANDING_ORDER, now: null },
   },
-  input: wishShape,
+  input: requestShape,
   returns: answerShape,
-  handler: async (ctx, given, call) => holdSlot(ctx, call.caller, () => setWish(ctx, given, call)),
+  handler: async (ctx, given, call) => holdSlot(ctx, call.caller, () => setStandingOrder(ctx, given, call)),
 });
 
-async function setWish(
+async function setStandingOrder(
   ctx: ActionCtx,
   given: Given,
   { caller, idempotencyKey }: Pick<Call, "caller" | "idempotencyKey">,
@@ -162,10 +162,13 @@ async function setWish(
   const condition = readWhen(given.when, swap);
   const priceUsd = await requireAhead(ctx, condition);
   const now = priceUsd === null ? null : { priceUsd };
-  const wish = { swap, condition, ...defined({ times, until }) };
-  if (given.dryRun) return new Reply({ ...rehearse(wish), now }, {});
-  const wanted = { userId, ...wish, ...defined({ keyHash: caller.keyHash, idempotencyKey }) };
-  const { alert, isRepeat, secret } = await ctx.runMutation(internal.alerts.standing.proposeStanding, wanted);
+  const terms = { swap, condition, ...defined({ times, until }) };
+  if (given.dryRun) return new Reply({ ...rehearse(terms), now }, {});
+  const request = { userId, ...terms, ...defined({ keyHash: caller.keyHash, idempotencyKey }) };
+  const { alert, isRepeat, secret } = await ctx.runMutation(
+    internal.alerts.standing.proposeStanding,
+    request,
+  );
   const isAsked = alert.state === "proposed";
   const notice = "Nothing is set yet: the owner was asked in their chat, and sets it by a tap.";
   const answer = {

@@ -5,7 +5,7 @@ import { trimTrailing } from "../lib/text/strings";
 import { MINUTE } from "../lib/time";
 import { readCommand } from "../social/commands";
 import { COIN, FUNDING_HOURS, WINDOWS } from "./conditions";
-import { getNextTime, parseSchedule, type Schedule } from "./schedule";
+import { getNextTime, parseSchedule, type Refusal, type Schedule } from "./schedule";
 import { conditionShape } from "./shapes";
 import { listCoins, type Swap } from "./terms";
 import type { AlertCondition, Condition } from "./tables";
@@ -17,7 +17,7 @@ import type { AlertCondition, Condition } from "./tables";
  */
 
 /** A question about ambiguous words, with the conditions that they may mean. */
-export type Clarification = { say: string; readings?: readonly Condition[] };
+export type Clarification = { question: string; readings?: readonly Condition[] };
 
 /** An alert that was parsed from words. */
 export type ParsedAlert = {
@@ -104,7 +104,7 @@ function normalize(text: string): string {
 }
 
 /** The schedule in a text. @param isNamed Whether a text without `every` has one, too: then it is daily. */
-function takeSchedule(clauses: Clauses, isNamed = false): Schedule | { say: string } | null {
+function takeSchedule(clauses: Clauses, isNamed = false): Schedule | Refusal | null {
   const found = clauses.take(EVERY);
   if (found === null && !isNamed) return null;
   const { every = "day", on } = found ?? {};
@@ -205,12 +205,13 @@ function findCoin(words: string, { subjects }: Names, isExact: boolean): string 
   return COIN.test(symbol) && (isExact || subjects.has(symbol)) ? symbol : null;
 }
 
-function toTimedAlert(schedule: Schedule | { say: string }, words: string): ParsedAlert | null {
+function toTimedAlert(schedule: Schedule | Refusal, words: string): ParsedAlert | null {
   const [, token, always] = /^research (\$?[a-z0-9][a-z0-9.-]{0,19})( always)?$/i.exec(words) ?? [];
   if (token === undefined && !/^digest$/i.test(words)) return null;
   const kind = token === undefined ? { kind: "digest" } : { kind: "research", token };
   const condition = { ...kind, ...schedule, ...(always === undefined ? {} : { always: true }) };
-  const toCondition = () => ("say" in schedule ? schedule : toValidCondition(condition));
+  const toCondition = () =>
+    "refusal" in schedule ? { question: schedule.refusal } : toValidCondition(condition);
   return { token: "", isExact: true, needsPrice: false, toCondition };
 }
 
@@ -230,12 +231,12 @@ function toLevel(token: string, side: Side | null, levelUsd: number, price: numb
 function toNearLevels(token: string, price: number | null): Clarification | null {
   if (price === null) return null;
   const near = toLevelFromHere({ token, way: null, percent: 5, hours: null }, price);
-  const say = `At which price? ${token} is at ${formatDollars(price)}. Tap, or send it again with a price.`;
-  return near !== null && "say" in near ? { ...near, say } : null;
+  const question = `At which price? ${token} is at ${formatDollars(price)}. Tap, or send it again with a price.`;
+  return near !== null && "question" in near ? { ...near, question } : null;
 }
 
-function buildClarification(say: string, readings: readonly (Condition | null)[]): Clarification {
-  return { say, readings: readings.filter((one) => one !== null) };
+function buildClarification(question: string, readings: readonly (Condition | null)[]): Clarification {
+  return { question, readings: readings.filter((one) => one !== null) };
 }
 
 type Move = { token: string; way: "up" | "down" | null; percent: number; hours: number | null };
@@ -278,8 +279,8 @@ const ORDER_LEVEL = new RegExp(
   "i",
 );
 
-/** The standing order in a text; `null` if it has none. `say`: why a text that is nearly one is refused. */
-export function parseStandingOrder(text: string): StandingOrderRequest | { say: string } | null {
+/** The standing order in a text; `null` if it has none; a refusal of a text that is nearly one. */
+export function parseStandingOrder(text: string): StandingOrderRequest | Refusal | null {
   if (text.length > 300 || text.includes("?")) return null;
   const clauses = createClauses(normalize(text).replace(/^dca\b/i, "buy"));
   const schedule = takeSchedule(clauses);
@@ -292,21 +293,21 @@ export function parseStandingOrder(text: string): StandingOrderRequest | { say: 
   const reading = rest.includes(",") ? null : readCommand(rest);
   if (reading?.kind !== "command") return null;
   const { fromToken, toToken, size } = reading.command;
-  if (toToken === null) return { say: "A standing order swaps, and sends nothing." };
+  if (toToken === null) return { refusal: "A standing order swaps, and sends nothing." };
   // The same slippage as the endpoint's default.
   const swap: Swap = { kind: "swap", fromToken, toToken, amount: "0", size, slippageBps: 100 };
-  const condition: Condition | { say: string } =
+  const condition: Condition | Refusal =
     schedule === null
       ? level === null
         ? { kind: "call" }
         : parseOrderLevel(level, swap)
-      : "say" in schedule
+      : "refusal" in schedule
         ? schedule
         : { kind: "clock", ...schedule };
-  if ("say" in condition) return condition;
+  if ("refusal" in condition) return condition;
   const timeZone = condition.kind === "clock" ? condition.timeZone : "UTC";
   const noon = day === undefined ? null : Date.parse(`${day}T12:00Z`);
-  if (noon !== null && !(noon > 0)) return { say: `${day} is no day.` };
+  if (noon !== null && !(noon > 0)) return { refusal: `${day} is no day.` };
   return {
     swap,
     condition,
@@ -316,7 +317,7 @@ export function parseStandingOrder(text: string): StandingOrderRequest | { say: 
   };
 }
 
-function parseOrderLevel(found: Groups, swap: Swap): Condition | { say: string } {
+function parseOrderLevel(found: Groups, swap: Swap): Condition | Refusal {
   const { coin = "", way = "" } = found;
   return resolveTrigger(swap, {
     token: /^(?:it|price)$/i.test(coin) ? "" : coin,
@@ -326,13 +327,12 @@ function parseOrderLevel(found: Groups, swap: Swap): Condition | { say: string }
 }
 
 /**
- * The price condition that triggers an order; without a named coin, of the only coin that the order trades. `say`: why it is
- * refused.
+ * The price condition that triggers an order; without a named coin, of the only coin that the order trades.
  */
 export function resolveTrigger(
   swap: Swap,
   { token: named, ...level }: { token: string; direction: Side; levelUsd: number },
-): Condition | { say: string } {
+): Condition | Refusal {
   const coins = listCoins(swap);
   const symbol = resolveSymbol(named).replace(/^(?:W(?=ETH$)|CB(?=BTC$))/, "");
   const [only, other] = coins;
@@ -340,8 +340,8 @@ export function resolveTrigger(
     coins.find((one) => one === symbol) ?? (named === "" && other === undefined ? only : undefined);
   if (token === undefined)
     return {
-      say: `The level has to be a price of ${coins.join(" or ") || "ETH or BTC"}, which the order trades.`,
+      refusal: `The level has to be a price of ${coins.join(" or ") || "ETH or BTC"}, which the order trades.`,
     };
-  if (!(level.levelUsd > 0 && level.levelUsd <= 1e9)) return { say: `${level.levelUsd} is no price.` };
+  if (!(level.levelUsd > 0 && level.levelUsd <= 1e9)) return { refusal: `${level.levelUsd} is no price.` };
   return { kind: "price", token, ...level };
 }

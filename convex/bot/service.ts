@@ -249,7 +249,7 @@ async function proposeStanding(
 
 async function toAlertOutcome(answered: AlertAnswer): Promise<CommandOutcome> {
   if (answered.kind === "open") return buildClarificationCard(answered);
-  if (answered.kind !== "proposed") return reply(answered.say);
+  if (answered.kind !== "proposed") return reply(answered.advice);
   const { alert, present } = answered.proposed;
   const card = buildProposalCard(alert, present);
   if (!isMeasured(alert.condition)) return card;

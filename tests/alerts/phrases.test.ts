@@ -13,7 +13,8 @@ const names = indexNames(["BNB", "XRP", "SHIB"].map((subject) => ({ subject, kin
 function read(words: string): string | null {
   const found = parseAlerts(words, names)?.map((said) => said.toCondition(PRICES[said.token] ?? null));
   return (
-    found?.map((one) => (one !== null && "kind" in one ? formatCondition(one) : one?.say)).join("; ") ?? null
+    found?.map((one) => (one !== null && "kind" in one ? formatCondition(one) : one?.question)).join("; ") ??
+    null
   );
 }
 

@@ -54,7 +54,7 @@ describe("a schedule", () => {
 describe("a standing order in words", () => {
   const says = (text: string) => {
     const read = parseStandingOrder(text);
-    if (read === null || "say" in read) return read === null ? null : read.say;
+    if (read === null || "refusal" in read) return read === null ? null : read.refusal;
     const order = { swap: read.swap, by: "chat" as const, refusals: 0 };
     return describeStandingOrder({
       condition: read.condition,
@@ -102,7 +102,7 @@ describe("a standing order in words", () => {
 
   test("names its total", () => {
     const read = parseStandingOrder("buy 25 USDC of ETH every Monday at 09:00 Europe/Berlin, 12 times");
-    if (read === null || "say" in read) throw new Error("It was not read");
+    if (read === null || "refusal" in read) throw new Error("It was not read");
     const order = { swap: read.swap, by: "chat" as const, refusals: 0, timesLeft: 12 };
     const now = Date.UTC(2026, 10, 30);
     expect(describeTotal({ condition: read.condition, order }, now, now + 90 * DAY)).toBe(
