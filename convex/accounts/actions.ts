@@ -53,7 +53,7 @@ export const useLoginCode = action({
     const { tokenIdentifier } = await requireIdentity(ctx);
     await charge(ctx, "link", { userId: tokenIdentifier, address: null });
     const codeHash = hashCode(code);
-    return ctx.runMutation(internal.accounts.chats.redeemLoginCode, { codeHash, isMeant: true });
+    return ctx.runMutation(internal.accounts.chats.redeemLoginCode, { codeHash, isConfirmed: true });
   }),
 });
 
@@ -154,7 +154,7 @@ export const exportData = internalAction({
   handler: withUsage(async (ctx, { subject }: { subject: string }): Promise<ArrayBuffer | null> => {
     const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId: subject });
     if (link?.confirmed !== true) return null;
-    const { userId, named } = link;
+    const { userId, accountName } = link;
     const account = derivePseudonym(userId);
     const sections: string[] = [];
     let left = MOST_CHARS;
@@ -174,11 +174,10 @@ export const exportData = internalAction({
     }
     const head = `"pseudonym": "${account}",\n"exportedAt": "${toIso(Date.now())}",\n"isComplete": ${left > 0}`;
     // As it stands in JSON; a short one may also be part of a number, a name or a word.
-    const written = (id: string) =>
-      isGuessableId(id) ? JSON.stringify(id) : JSON.stringify(id).slice(1, -1);
-    const shown = (id: string) => (isGuessableId(id) ? JSON.stringify(account) : account);
-    const whole = [userId, named].reduce(
-      (text, id) => text.replaceAll(written(id), shown(id)),
+    const stored = (id: string) => (isGuessableId(id) ? JSON.stringify(id) : JSON.stringify(id).slice(1, -1));
+    const replacement = (id: string) => (isGuessableId(id) ? JSON.stringify(account) : account);
+    const whole = [userId, accountName].reduce(
+      (text, id) => text.replaceAll(stored(id), replacement(id)),
       sections.join(",\n"),
     );
     return new TextEncoder().encode(`{\n${head},\n${whole}\n}\n`).buffer;

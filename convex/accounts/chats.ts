@@ -27,31 +27,37 @@ import { requireIdentity } from "../platform/limits/callers";
 import { findLoginConflict, findPendingClaim, openPendingClaim } from "./claims";
 
 /**
- * Accounts of a private chat with the service's bot: the chat makes one by a tap, is its login, and names another login,
- * which takes its place two hours later. The id of such an account is drawn here, and only its owner is shown it.
+ * Accounts that are made in a private chat with the service's bot. A tap makes one, and the chat is its login until a
+ * login that the owner names by a code takes its place, two hours later. The account's id is drawn here and shown to
+ * its owner alone.
  */
 
 /**
- * The account that a private chat gets by a tap. `isHere`: the one whose login it is, whose link moves to it; the chat of
- * before is told. Otherwise the one it is linked to or is the login of, or else a new one, owned from the first second.
- * @throws AppError `conflict` while a claim of the messenger account's is pending; `not_found` for the login of none.
+ * Gives a private chat its account, after a tap. With `isHere` it is the account whose login the chat is: its link
+ * moves to this chat, and the formerly linked chat is notified. Otherwise it is the account that the chat is linked to
+ * or is the login of, or a new one, which has an owner from the start.
+ * @throws AppError `conflict` while a claim of the messenger account's is pending; `not_found` with `isHere`, if the
+ * chat is no account's login.
  */
 export const takeAccount = internalMutation({
   args: { messengerId: v.string(), isHere: v.boolean() },
   returns: v.object({ userId: v.string(), isLogin: v.boolean() }),
   handler: async (ctx, { messengerId, isHere }) => {
     const login = toMessengerLogin(messengerId);
-    const own = await findAccountByLogin(ctx, login);
+    const ownAccount = await findAccountByLogin(ctx, login);
     const link = await findLinkOfMessenger(ctx, messengerId);
     const linked = link?.confirmedAt === undefined ? null : link;
-    if (linked !== null && (linked.userId === own?.userId || !isHere))
-      return { userId: linked.userId, isLogin: linked.userId === own?.userId };
-    if (own === null && isHere)
+    if (linked !== null && (linked.userId === ownAccount?.userId || !isHere))
+      return { userId: linked.userId, isLogin: linked.userId === ownAccount?.userId };
+    if (ownAccount === null && isHere)
       throw new AppError("not_found", "This chat is the login of no account: /wallet makes one");
-    if (own === null && (await findPendingClaim(ctx, login)) !== null)
-      throw new AppError("conflict", "You have claimed an account id already, and a chat can own only one");
-    const userId = own?.userId ?? createUserId();
-    if (own === null) await ctx.db.insert("accounts", { userId, login, claimed: true });
+    if (ownAccount === null && (await findPendingClaim(ctx, login)) !== null)
+      throw new AppError(
+        "conflict",
+        "This chat has claimed an account id already, and a chat can own only one: wait until that claim takes effect",
+      );
+    const userId = ownAccount?.userId ?? createUserId();
+    if (ownAccount === null) await ctx.db.insert("accounts", { userId, login, claimed: true });
     if (linked !== null) await dropLink(ctx, linked, "account");
     await endLink(ctx, userId, "token");
     await linkOwner(ctx, userId, messengerId);
@@ -73,13 +79,17 @@ export type ChatAccount = Infer<typeof vChatAccount>;
 export async function readChatAccount(ctx: QueryCtx, messengerId: string): Promise<ChatAccount> {
   const login = toMessengerLogin(messengerId);
   const userId = await findUserOfMessenger(ctx, messengerId);
-  const own = await findAccountByLogin(ctx, login);
+  const ownAccount = await findAccountByLogin(ctx, login);
   const claimedFrom = (await findPendingClaim(ctx, login))?.claim?.dueAt ?? null;
-  return { userId, isLogin: own !== null && own.userId === (userId ?? own.userId), claimedFrom };
+  return {
+    userId,
+    isLogin: ownAccount !== null && ownAccount.userId === (userId ?? ownAccount.userId),
+    claimedFrom,
+  };
 }
 
 /** `readChatAccount` for actions. */
-export const getStanding = internalQuery({
+export const getChatAccount = internalQuery({
   args: { messengerId: v.string() },
   returns: vChatAccount,
   handler: (ctx, { messengerId }) => readChatAccount(ctx, messengerId),
@@ -88,8 +98,8 @@ export const getStanding = internalQuery({
 const CODE_MS = 10 * MINUTE;
 
 /**
- * Makes the code by which another login takes the place of a chat, valid for ten minutes and one use; it replaces an
- * earlier one.
+ * Creates the code that lets another login take the place of a chat. It is valid for ten minutes and one use, and
+ * replaces an earlier one.
  * @returns The code, as its card has it.
  * @throws AppError `conflict` if the chat is not the login; `paused` while the account is frozen; `rate_limited`.
  */
@@ -112,17 +122,18 @@ export const createLoginCode = internalMutation({
 });
 
 /**
- * Opens the change of login of a code, or previews it: the caller, signed in to the web application or a private chat, is
- * the login two hours from now. Every channel is told, and a freeze cancels it. A repeat answers the same.
+ * Opens the change of login that a code allows, or previews it (`isConfirmed: false`). The caller, signed in to the web
+ * application or writing in a private chat, becomes the login two hours from now. Every channel of the account is
+ * notified, and a freeze cancels the change. Idempotent.
  * @param args.messengerId The chat; absent: the signed-in caller.
  * @returns The account's pseudonym, and when the change takes effect (epoch ms).
- * @throws AppError `not_found` for a code that is unknown, expired or used; `conflict` if the login cannot own the account,
- * or another change is pending; `paused` while the account is frozen.
+ * @throws AppError `not_found` for a code that is unknown, expired or used; `conflict` if the login cannot own the
+ * account, or another change is pending; `paused` while the account is frozen.
  */
 export const redeemLoginCode = internalMutation({
-  args: { codeHash: v.string(), messengerId: v.optional(v.string()), isMeant: v.boolean() },
+  args: { codeHash: v.string(), messengerId: v.optional(v.string()), isConfirmed: v.boolean() },
   returns: v.object({ account: v.string(), from: v.number() }),
-  handler: async (ctx, { codeHash, messengerId, isMeant }) => {
+  handler: async (ctx, { codeHash, messengerId, isConfirmed }) => {
     const login =
       messengerId === undefined
         ? (await requireIdentity(ctx)).tokenIdentifier
@@ -140,16 +151,20 @@ export const redeemLoginCode = internalMutation({
       );
     const { userId, claim } = row;
     await requireUnfrozenRules(ctx, userId);
-    if (row.login === login) throw new AppError("conflict", "This chat is the login of the account already");
+    if (row.login === login)
+      throw new AppError(
+        "conflict",
+        "This chat is the login of the account already: there is nothing to change",
+      );
     if (claim?.login !== undefined)
       throw new AppError(
         "conflict",
-        `Another change of login is pending until ${formatDateTime(claim.dueAt)}`,
+        `Another change of login is pending until ${formatDateTime(claim.dueAt)}: a freeze cancels it`,
       );
     const refusal = await findLoginConflict(ctx, userId, login);
     if (refusal !== null) throw new AppError("conflict", refusal);
     const from = now + RELAXATION_MS;
-    if (!isMeant) return { account: derivePseudonym(userId), from };
+    if (!isConfirmed) return { account: derivePseudonym(userId), from };
     await ctx.db.delete("codes", code._id);
     const which = messengerId === undefined ? "A login of the web application" : "Another chat";
     await openPendingClaim(ctx, userId, { login, dueAt: from, asked: true }, [

@@ -28,7 +28,7 @@ import {
 } from "../identity/model";
 import { announce, type AccountNotice, cancelPendingRelaxations, revokeKeys } from "./freeze";
 import { vClaimed } from "../identity/tables";
-import { explainTaken } from "../identity/access";
+import { explainUnclaimable } from "../identity/access";
 
 /**
  * Ownership of accounts: the first claim of a free id wins, by a login of the web application or a tap on a link in the
@@ -39,18 +39,18 @@ import { explainTaken } from "../identity/access";
 /** Long enough for a person to read a notice, whatever the day. */
 const CLAIM_MS = 48 * HOUR;
 
-/** Within this time after a wallet was made nobody relies on it: whoever knew the id could have claimed it just before. */
-const NEW_MS = HOUR;
+/** Others cannot rely on a younger wallet yet: whoever made it could have claimed the id just before. */
+const NEW_WALLET_MS = HOUR;
 
 /** How long an id cannot be claimed after an ended claim: each claim costs its users' attention. */
-const REST_MS = 7 * DAY;
+const UNCLAIMABLE_MS = 7 * DAY;
 
 /** The condition on the account made at sign-in, which the claimed account replaces. */
 const STAY_EMPTY =
   "Until then the account that you have by your sign-in has to stay empty: a game, a deposit or a linked chat of its own would end the claim";
 
 /**
- * The caller claims a `userId`; repeating it says how the claim stands.
+ * Claims a `userId` for the caller; a repeat returns the status of the claim.
  * @throws AppError as `openClaim`; `not_found`, `invalid_request`.
  */
 export const claimAccount = internalMutation({
@@ -67,11 +67,11 @@ export const claimAccount = internalMutation({
   },
 });
 
-/** Until when a claim waits (epoch ms), and why: half a sentence. */
+/** The end of a claim's wait (epoch ms), and its reason as the first half of a sentence. */
 type Wait = { until: number; why: string };
 
 /**
- * @param isMeant `false` for a dry run.
+ * @param isConfirmed `false` previews the claim.
  * @returns What the claim waits for; `null` if it has taken effect.
  * @throws AppError `conflict` if the login cannot own the id.
  */
@@ -79,20 +79,20 @@ async function openClaim(
   ctx: MutationCtx,
   userId: string,
   login: string,
-  isMeant = true,
+  isConfirmed = true,
 ): Promise<Wait | null> {
   const row = await findAccount(ctx, userId);
   if (row?.login === login) return null;
   const why = await explainWait(ctx, userId);
-  if (row?.claim?.login === login) return { until: row.claim.dueAt, why: why ?? OTHERS };
-  const refusal = explainTaken(row) ?? (await findLoginConflict(ctx, userId, login));
+  if (row?.claim?.login === login) return { until: row.claim.dueAt, why: why ?? DEFAULT_REASON };
+  const refusal = explainUnclaimable(row) ?? (await findLoginConflict(ctx, userId, login));
   if (refusal !== null) throw new AppError("conflict", refusal);
   if (why === null) {
-    if (isMeant) await bindOwner(ctx, userId, login);
+    if (isConfirmed) await bindOwner(ctx, userId, login);
     return null;
   }
   const dueAt = Date.now() + CLAIM_MS;
-  if (isMeant)
+  if (isConfirmed)
     await openPendingClaim(ctx, userId, { login, dueAt }, [
       "🔐 Somebody wants to own your account",
       `Its id has a wallet, so the claim waits until ${formatDateTime(dueAt)}. Then the wallet, and what is in it, is theirs, and what is set on the id ends.`,
@@ -101,9 +101,12 @@ async function openClaim(
   return { until: dueAt, why };
 }
 
-const OTHERS = "Others may rely on its wallet";
+const DEFAULT_REASON = "Others may rely on its wallet";
 
-/** Why a claim of an id has to wait: somebody else may rely on its wallet, basic or custody, by now; `null` if nobody does. */
+/**
+ * The reason for a claim to wait: others may rely on the id's wallets, basic or custody, by now. `null` if it need not
+ * wait.
+ */
 async function explainWait(ctx: QueryCtx, userId: string): Promise<string | null> {
   const basic = await findWallet(ctx, userId, "basic");
   const custody = await findWallet(ctx, userId, "custody");
@@ -111,7 +114,7 @@ async function explainWait(ctx: QueryCtx, userId: string): Promise<string | null
   if (isGuessableId(userId))
     return "The account has a wallet, and its id is short enough for others to guess";
   const madeAt = Math.min(basic?._creationTime ?? Infinity, custody?._creationTime ?? Infinity);
-  return madeAt > Date.now() - NEW_MS ? null : "The account's wallet is more than an hour old";
+  return madeAt > Date.now() - NEW_WALLET_MS ? null : "The account's wallet is more than an hour old";
 }
 
 /** Stores a pending claim or change of login, and notifies the account. */
@@ -165,7 +168,7 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
     await bindOwner(ctx, userId, login);
     const isAsked = row?.claim?.asked === true;
     const title = `🔐 The account that you have ${isAsked ? "asked for" : "claimed"} is yours now`;
-    return notifyChat(ctx, login, title, isAsked ? HERE : OWNED);
+    return notifyChat(ctx, login, title, isAsked ? LOGIN_HERE : OWNED);
   }
   await saveAccount(ctx, userId, { claim: undefined });
   log.warn("account.claim refused", { account: row?._id, reason: refusal });
@@ -179,7 +182,7 @@ export const completeClaim = defineMutation({ userId: v.string() }, async (ctx, 
   await notifyClaimer(ctx, login, `${refusal.replaceAll("userId", "account id")}.`);
 });
 
-const HERE =
+const LOGIN_HERE =
   "This chat is its login. Another chat is still linked to it and approves its orders: send /start to use the account here in its place.";
 
 /** What an owner by a chat has. */
@@ -194,7 +197,7 @@ async function notifyClaimer(ctx: MutationCtx, login: string, why: string): Prom
   await notifyChat(ctx, login, title, why);
 }
 
-/** Notifies the chat that is a login; nobody for a login of the web application. */
+/** Notifies the chat of a messenger login. A login of the web application has none. */
 async function notifyChat(ctx: MutationCtx, login: string, title: string, text: string): Promise<void> {
   const chatId = parseMessengerLogin(login);
   if (chatId === null) return;
@@ -206,10 +209,10 @@ async function notifyChat(ctx: MutationCtx, login: string, title: string, text: 
 /** Makes a login the owner, in place of its own unused account. Settings of earlier users of the id end. */
 async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promise<void> {
   const { login: former, claim } = (await findAccount(ctx, userId)) ?? {};
-  const stays = former !== undefined && claim?.asked === true;
+  const keepsLinks = former !== undefined && claim?.asked === true;
   // Before the chat's link ends, so that the chat is told too.
   if (former !== undefined) await endStandingOrders(ctx, userId, "the account has another login");
-  if (stays) {
+  if (keepsLinks) {
     const kept = "Its wallet, keys and linked chat stay. The earlier login is one no more.";
     await announce(ctx, userId, ["🔐 Your account has another login", kept]);
   } else if (former === undefined) {
@@ -227,7 +230,7 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
   }
   const ownAccount = await findAccountByLogin(ctx, login);
   if (ownAccount !== null) await ctx.db.delete("accounts", ownAccount._id);
-  const change = stays ? changeRules : cancelPendingRelaxations;
+  const change = keepsLinks ? changeRules : cancelPendingRelaxations;
   await change(ctx, userId, {
     login,
     claimed: true,
@@ -236,16 +239,18 @@ async function bindOwner(ctx: MutationCtx, userId: string, login: string): Promi
   });
   await withdrawCode(ctx, userId, "login");
   const messengerId = parseMessengerLogin(login);
-  if (messengerId !== null && !stays) await linkOwner(ctx, userId, messengerId);
+  if (messengerId !== null && !keepsLinks) await linkOwner(ctx, userId, messengerId);
 }
 
-/** Ends a pending claim on the word of any caller that knows the id, which stays free. @throws AppError `not_found` */
+/**
+ * Ends a pending claim at the request of any caller that knows the id, which stays free. @throws AppError `not_found`
+ */
 export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name }) => {
   const { userId, row } = await resolveAccount(ctx, name);
   if (getClaimDueAt(row) === null)
-    throw new AppError("not_found", "There is no pending claim of this userId: nothing to end");
+    throw new AppError("not_found", "There is no pending claim of this userId: there is nothing to end");
   const { login = "" } = row?.claim ?? {};
-  await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + REST_MS } });
+  await saveAccount(ctx, userId, { claim: { dueAt: Date.now() + UNCLAIMABLE_MS } });
   await notifyClaimer(
     ctx,
     login,
@@ -256,20 +261,20 @@ export const endClaim = defineMutation({ name: v.string() }, async (ctx, { name 
 
 /**
  * Previews the claim of a link in the bot or, after a tap, makes it.
- * @returns The account, and what the claim waits for; `null`: it is theirs at once.
+ * @returns The account, and the claim's wait; `null` if it has taken effect, or would.
  * @throws AppError `conflict` as a claim; `not_found` for a link that is no longer valid.
  */
 export async function claimByLink(
   ctx: MutationCtx,
   code: string,
   messengerId: string,
-  isMeant: boolean,
+  isConfirmed: boolean,
 ): Promise<{ userId: string; waits: Wait | null }> {
   const row = await getOneFrom(ctx.db, "accounts", "by_ownerCode", code);
   if (row === null)
     throw new AppError("not_found", "This link is no longer valid: connect the wallet again for a new one");
   const { userId } = row;
-  return { userId, waits: await openClaim(ctx, userId, toMessengerLogin(messengerId), isMeant) };
+  return { userId, waits: await openClaim(ctx, userId, toMessengerLogin(messengerId), isConfirmed) };
 }
 
 /**

@@ -112,7 +112,7 @@ export async function eraseAccount(ctx: MutationCtx, row: Account): Promise<null
 /** Rows per transaction. */
 const BATCH = 100;
 
-/** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped, word to the account) are retried later. */
+/** Erases one more batch. Rows that are still in use (a run, an active shift, an unsent notice) are retried later. */
 export const eraseStep = defineMutation({ userId: v.string() }, async (ctx, { userId }) => {
   if ((await findAccount(ctx, userId))?.erasingSince === undefined) return;
   let erased = 0;

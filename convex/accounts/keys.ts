@@ -29,10 +29,10 @@ import { vListed, vScope, type Listed } from "../identity/tables";
 const MOST_DAYS = 365;
 
 /**
- * Creates a key. This answer is the only place that shows its text: only its SHA-256 is stored. For two hours a key
- * with `trade` or `withdraw` only reads. Every channel of the account is notified.
- * @param args.scopes `read`: the rights of the owner's `userId` alone, which every key has; `trade`: swaps; `withdraw`: sends
- * to listed recipients, and where cards go.
+ * Creates a key. Only this answer has its text: the service stores its SHA-256. For two hours a key with `trade` or
+ * `withdraw` only reads. Every channel of the account is notified.
+ * @param args.scopes `read`: the rights of the owner's `userId` alone, which every key has; `trade`: swaps; `withdraw`:
+ * sends to listed recipients, and where cards go.
  * @param args.days How long it is valid, 1 to 365; by default until it is revoked.
  * @param args.dailyUsd Its limit in any 24 hours, decimal USD, in addition to the owner's limit.
  * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`; `paused` while the account is frozen.
@@ -45,19 +45,19 @@ export const create = mutation({
     dailyUsd: v.optional(v.string()),
   },
   returns: v.object({ keyId: v.id("keys"), key: v.string(), countsFrom: v.number() }),
-  handler: async (ctx, wish) => {
+  handler: async (ctx, request) => {
     const key = `mk_${createRandomHex(32)}`;
-    return { key, ...(await createKey(ctx, (await requireSetter(ctx)).userId, wish, key)) };
+    return { key, ...(await createKey(ctx, (await requireSetter(ctx)).userId, request, key)) };
   },
 });
 
-type Wish = { name: string; scopes: Infer<typeof vScope>[]; days?: number; dailyUsd?: string };
+type KeyRequest = { name: string; scopes: Infer<typeof vScope>[]; days?: number; dailyUsd?: string };
 
 /** Creates a key for an account. The caller is already authorized. @param key Its text, with 256 random bits. */
 export async function createKey(
   ctx: MutationCtx,
   userId: string,
-  { days, dailyUsd, ...args }: Wish,
+  { days, dailyUsd, ...args }: KeyRequest,
   key: string,
 ): Promise<{ keyId: Id<"keys">; countsFrom: number }> {
   await requireUnfrozenRules(ctx, userId);
@@ -104,9 +104,9 @@ export const revoke = mutation({
   handler: async (ctx, { keyId }) => revokeKey(ctx, (await requireUser(ctx)).userId, keyId),
 });
 
-/** Revokes a key of an account. The caller is already authorized. @param which The key's id. */
-export async function revokeKey(ctx: MutationCtx, userId: string, which: string): Promise<null> {
-  const keyId = ctx.db.normalizeId("keys", which);
+/** Revokes a key of an account. The caller is already authorized. @param written The key's id. */
+export async function revokeKey(ctx: MutationCtx, userId: string, written: string): Promise<null> {
+  const keyId = ctx.db.normalizeId("keys", written);
   const row = keyId === null ? null : await ctx.db.get("keys", keyId);
   if (row?.userId !== userId)
     throw new AppError("not_found", "You have no such key: your profile lists yours");

@@ -20,7 +20,7 @@ import { ensureWallet } from "../wallets/custody/wallets";
 
 /** Links between messenger accounts and users, for other bots than the service's own. */
 
-const ACCOUNT = "must be a messenger account's id";
+const ACCOUNT = "must be a messenger account's id: up to 64 letters, digits, _ and -, or a number";
 const accountName = z
   .string()
   .trim()
@@ -118,23 +118,23 @@ const wallet: MountedEndpoint = defineEndpoint({
   handler: async (ctx, { messengerId }) => {
     const link = await ctx.runQuery(internal.messenger.linking.findLinkedAccount, { messengerId });
     if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
-    const { userId, named, confirmed, isOfChat } = link;
+    const { userId, accountName, confirmed, isOfChat } = link;
     const found = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
       userId,
       kind: "custody",
     });
     const isShown = !isOfChat && (!confirmed || isSet("MESSENGER_CONNECT_SECRET"));
-    const publicId = isShown ? named : derivePseudonym(userId);
+    const publicId = isShown ? accountName : derivePseudonym(userId);
     return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: publicId };
   },
 });
 
 /**
- * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a guess
- * of its sender: the account in the bot, elsewhere the network address, because any caller can name an account.
+ * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
+ * guess: in the bot by the account, elsewhere by the network address, because any caller can name an account.
  * @returns The user, and the address of their custody wallet, which is created if there is none.
- * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a link
- * that cannot be replaced; `rate_limited`, `not_configured`.
+ * @throws AppError `not_found` if the code is unknown, expired or used; `conflict` if the account or the user has a
+ * link that cannot be replaced; `rate_limited`, `not_configured`.
  */
 export async function connectAccount(
   ctx: ActionCtx,

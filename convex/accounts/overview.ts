@@ -70,7 +70,7 @@ export const readOverview = internalQuery({
     const alerts = await listUserAlerts(ctx, userId);
     const allowance = await getChatAllowance(ctx, userId, now);
     const keys = await listKeysOfAccount(ctx, userId);
-    const asked = await Promise.all(wallets.map(({ walletId }) => listOpenQuestions(ctx, walletId, now)));
+    const questions = await Promise.all(wallets.map(({ walletId }) => listOpenQuestions(ctx, walletId, now)));
     const proposed = alerts.filter(({ state }) => state === "proposed");
     return {
       pseudonym: derivePseudonym(userId),
@@ -85,7 +85,7 @@ export const readOverview = internalQuery({
         }),
       ),
       waiting: [
-        ...asked.flat(),
+        ...questions.flat(),
         ...proposed.map((row) => ({ what: describeAlert(row), note: "not set yet" })),
       ],
       orders: await listNewestOrders(ctx, account),
@@ -114,8 +114,8 @@ function listWarnings(account: Account, now: number): string[] {
   const { claim, thawsAt, paper } = account;
   const until = thawsAt === undefined ? "" : ` until ${formatDateTime(thawsAt)}`;
   const frozen = `🧊 It is frozen: nothing is signed for its wallets${until}.`;
-  const who = claim?.asked === true ? "A freeze" : "A freeze by its present login";
-  const other = `🔐 It gets another login on ${formatDateTime(claim?.dueAt ?? now)}. ${who} cancels that.`;
+  const cancels = claim?.asked === true ? "A freeze" : "A freeze by its present login";
+  const other = `🔐 It gets another login on ${formatDateTime(claim?.dueAt ?? now)}. ${cancels} cancels that.`;
   const liveFrom = paper?.liveFrom;
   const end =
     liveFrom === undefined ? "" : ` It is live from ${formatDateTime(liveFrom)}, unless you freeze it.`;
@@ -133,9 +133,9 @@ export async function listOpenQuestions(
   now: number,
 ): Promise<OverviewItem[]> {
   const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "asked");
-  const asked = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
-  const open = asked.filter(({ state }) => state === "asked");
-  return Promise.all(open.map((row) => toItem(ctx, row, `until ${formatDateTime(row.nextCheckAt)}`)));
+  const questions = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
+  const stillOpen = questions.filter(({ state }) => state === "asked");
+  return Promise.all(stillOpen.map((row) => toItem(ctx, row, `until ${formatDateTime(row.nextCheckAt)}`)));
 }
 
 const STATES: Partial<Record<Doc<"orders">["state"], string>> = {

@@ -11,7 +11,7 @@ import { charge } from "../platform/limits/charges";
 import type { Overview } from "./overview";
 import { PAGE_CLOSED, SESSION_MS } from "./pageSessions";
 
-/** The way to the owner's page: its link, the form that uses the link up, the cookie, and the end. */
+/** Access to the owner's page over HTTP: its link, the session that the link opens, and log-out. */
 
 const COOKIE = "__Host-page";
 /** A browser sends such a cookie to this host alone, over TLS (or to its own machine), and for no other site's request. */
@@ -24,7 +24,7 @@ export const READS_COOKIE = { Cookie: `\`${COOKIE}\`: the session that a link ha
 export const SETS_COOKIE = { "Set-Cookie": `\`${COOKIE}\`, \`HttpOnly\`, \`Secure\`, \`SameSite=Strict\`.` };
 export const FROM_ELSEWHERE = { forbidden: "Another site's page sends it." };
 
-/** The text of a link or of a form. */
+/** The token of a link or of a form. */
 export const pageToken = requiredText(64).describe("As the link to the page, or its form, has it.");
 
 /** The session's token of a browser, or `null`. */
@@ -33,10 +33,10 @@ function readSessionToken(headers: Headers): string | null {
   return value ?? null;
 }
 
-/** The text in the form that freezes, which only a page of this session has. */
+/** The token of the freeze form, against requests forged by other sites: only a page of this session has it. */
 const toFormToken = (session: string) => sha256Hex(`freeze ${session}`);
 
-/** What the page of a browser's session shows, and the text of its form to freeze; `null` without a session. */
+/** The overview for a browser's session, and the token of its freeze form; `null` without a session. */
 export async function readOpenPage(
   ctx: ActionCtx,
   { headers, caller }: Call,
@@ -44,8 +44,8 @@ export async function readOpenPage(
 ): Promise<{ overview: Overview; form: string } | null> {
   const session = readSessionToken(headers);
   if (session === null) return null;
-  const asked = { sessionHash: sha256Hex(session), now };
-  const overview = await ctx.runQuery(internal.accounts.overview.readOverview, asked);
+  const query = { sessionHash: sha256Hex(session), now };
+  const overview = await ctx.runQuery(internal.accounts.overview.readOverview, query);
   if (overview === null) return null;
   // Each look at the page reads the wallets from the chain.
   await charge(ctx, "chain", { ...caller, userId: overview.pseudonym, credential: "owner" });
@@ -59,7 +59,10 @@ export async function freezeFromPage(ctx: ActionCtx, { headers }: Call, form: st
   await ctx.runMutation(internal.accounts.pageSessions.freezeBySession, { sessionHash: sha256Hex(session) });
 }
 
-/** Another site's form would put its own owner's page into this browser, or end this one's. @throws AppError `forbidden` */
+/**
+ * Refuses requests that another site has sent: its forms could replace this browser's session, or end it. @throws
+ * AppError `forbidden`
+ */
 export function refuseOtherSites(headers: Headers): void {
   if (/^(?:cross|same)-site$/i.test(headers.get("sec-fetch-site")?.trim() ?? ""))
     throw new AppError("forbidden", "Another site has sent this: open the page yourself");

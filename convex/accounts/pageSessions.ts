@@ -15,9 +15,9 @@ import { queryBy } from "../platform/records";
 import { freezeAccount } from "./freeze";
 
 /**
- * Access to the owner's page: links that work once within ten minutes, and the sessions of an hour that they open. A session
- * reads the page and freezes the account, nothing else. It ends with any change of what it stands on: the account's login, its
- * id, its linked chat, or a freeze.
+ * Access to the owner's page: links that work once within ten minutes, and the sessions of an hour that they open. A
+ * session reads the page and freezes the account, nothing else. It ends with any change of its basis: the account's
+ * login, its id, its linked chat, or a freeze.
  */
 
 const LINK_MS = 10 * MINUTE;
@@ -33,13 +33,16 @@ export function buildPageUrl(token: string): string {
   return `${getSiteUrl()}/me/open?token=${token}`;
 }
 
-/** What a session stands on, hashed. */
+/** The state on which a session depends, hashed. */
 async function computeBasis(ctx: QueryCtx, { userId, login, name, frozenAt }: Account): Promise<string> {
   const link = await findLink(ctx, userId);
   return sha256Hex(JSON.stringify([login, name, frozenAt, link?._id]));
 }
 
-/** Stores a link to an account's page. The caller is already authorized. @param by Who gets it: the login, or a linked chat. */
+/**
+ * Stores a link to an account's page. The caller is already authorized. @param by The recipient: the login, or a linked
+ * chat.
+ */
 export async function storePageLink(
   ctx: MutationCtx,
   account: Account,

@@ -26,9 +26,9 @@ import { vBalances } from "../wallets/tables";
 import { announce, NOT_YOU } from "./freeze";
 
 /**
- * The mode of an account: live, or on paper, where orders move nothing but a book. On at once; live again two hours later,
- * which every channel is told and a freeze cancels. Only the owner changes it: a key that was taken must not switch off what
- * an owner relies on.
+ * The mode of an account: live, or on paper, where orders only move a book. Paper starts at once; going live takes two
+ * hours, of which every channel is notified, and a freeze cancels it. Only the owner changes the mode: a stolen key
+ * must not switch off a protection that the owner relies on.
  */
 
 const vMode = v.object({
@@ -55,12 +55,12 @@ export const readPaperMode = internalQuery({
   },
 });
 
-const OWNERS =
+const ONLY_OWNER =
   "Only its owner makes this account live or puts it on paper: by /paper in the bot's chat, or with the owner's token (Authorization: Bearer <token>)";
-const HOLDS =
+const IN_USE =
   "This userId holds money or has moved some, so only an owner puts it on paper: own it by the ownerUrl that /mcp/defi/connect answers, or use a new userId";
-const OPERATORS = "The operator runs this deployment on paper: no account of it is live";
-const IS_LIVE = "This account is live, and has no book: put it on paper with on: true";
+const OPERATOR_DECIDES = "Every account of this deployment is on paper: only its operator can change that";
+const NO_BOOK = "This account is live, and has no book: put it on paper with on: true";
 
 /**
  * Changes the mode, or begins the book anew; a repetition changes nothing.
@@ -88,15 +88,15 @@ export const changePaperMode = internalMutation({
     await requireUnfrozenRules(ctx, userId);
     const row = await findAccount(ctx, userId);
     const isOnPaper = getMode(row) === true;
-    if (on === false && isPaperDeployment()) throw new AppError("conflict", OPERATORS);
-    if (startAgain && !isOnPaper && on !== true) throw new AppError("invalid_request", IS_LIVE);
+    if (on === false && isPaperDeployment()) throw new AppError("conflict", OPERATOR_DECIDES);
+    if (startAgain && !isOnPaper && on !== true) throw new AppError("invalid_request", NO_BOOK);
     const now = Date.now();
     const wallet = await findWallet(ctx, userId, "custody");
     const begin = async () => wallet && (await beginBook(ctx, wallet, startValues, key));
     const isRepeat = key !== undefined && wallet?.book?.key === key;
     if (!isOnPaper && on === true) {
       const isUnused = row?.login !== undefined || (isEmpty && !(await hasMoved(ctx, userId)));
-      if (!isUnused) throw new AppError("forbidden", HOLDS);
+      if (!isUnused) throw new AppError("forbidden", IN_USE);
       await switchMode(ctx, userId, { since: now });
       await begin();
       await announce(ctx, userId, [
@@ -121,9 +121,12 @@ async function requireOwner(
     const decision = await authorize(ctx, userId, "holdings", now, keyHash);
     requireAllowed(decision);
     const isOwners = decision.kind === "allowed" && (decision.by === "owner" || decision.by === "unclaimed");
-    if (!isOwners) throw new AppError("forbidden", OWNERS);
+    if (!isOwners) throw new AppError("forbidden", ONLY_OWNER);
   } else if ((await findApprovingLink(ctx, userId, now))?.messengerId !== messengerId)
-    throw new AppError("forbidden", "This chat does not decide for that account, or not yet");
+    throw new AppError(
+      "forbidden",
+      "This chat may not change that account's mode: link it in private first, and a newly linked chat waits two hours",
+    );
 }
 
 /** Whether an order of the id has moved something real. Hashes of orders on paper lie beside each other. */

@@ -75,7 +75,7 @@ async function readPaperState(ctx: ActionCtx, userId: string, caller?: Caller): 
   };
 }
 
-type Wish = { on?: boolean | undefined; startAgain?: boolean | undefined };
+type PaperChange = { on?: boolean | undefined; startAgain?: boolean | undefined };
 
 /**
  * Changes the mode, or begins the book anew.
@@ -85,7 +85,7 @@ type Wish = { on?: boolean | undefined; startAgain?: boolean | undefined };
 export async function changePaper(
   ctx: ActionCtx,
   userId: string,
-  { on, startAgain = false }: Wish,
+  { on, startAgain = false }: PaperChange,
   by: { keyHash?: string | undefined; messengerId?: string; key?: string | undefined; caller?: Caller },
 ): Promise<void> {
   const { caller, ...credential } = by;

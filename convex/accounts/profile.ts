@@ -127,20 +127,24 @@ export const setLimit = mutation({
 export async function changeLimit(ctx: MutationCtx, row: Account, dailyUsd: string): Promise<null> {
   const { userId } = row;
   const now = Date.now();
-  const wish = parseMicroUsd("dailyUsd", dailyUsd);
-  if (wish === 0n) throw new AppError("invalid_request", "dailyUsd must be more than 0");
+  const requested = parseMicroUsd("dailyUsd", dailyUsd);
+  if (requested === 0n)
+    throw new AppError(
+      "invalid_request",
+      "dailyUsd must be more than 0: to stop all orders, freeze the account",
+    );
   const present = getDailyLimit(row, now);
-  const isLooser = wish > present;
+  const isLooser = requested > present;
   const limit = (daily: bigint, countsFrom: number) => ({ dailyMicroUsd: daily.toString(), countsFrom });
   const from = isLooser ? now + RELAXATION_MS : now;
   // A freeze cancels what is looser, so none may start while it lasts.
   if (isLooser) await requireUnfrozenRules(ctx, userId);
-  const limits = isLooser ? [limit(present, now), limit(wish, from)] : [limit(wish, now)];
+  const limits = isLooser ? [limit(present, now), limit(requested, from)] : [limit(requested, now)];
   await changeRules(ctx, userId, { limits });
   const since = isLooser ? `From ${formatDateTime(from)} on` : "From now on";
   await announce(ctx, userId, [
     "🔐 Your account has another limit",
-    `${since} all orders may move up to ${formatUnits(wish, 6)} USD in 24 hours.`,
+    `${since} all orders may move up to ${formatUnits(requested, 6)} USD in 24 hours.`,
     ...(isLooser ? [NOT_YOU] : []),
   ]);
   return null;

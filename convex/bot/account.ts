@@ -33,7 +33,7 @@ async function requireLogin(ctx: MutationCtx, { userId, sender }: CommandRequest
   return row;
 }
 
-/** Offers the wallet of a link for an owner (`argument` is its code); a tap claims it. */
+/** Asks whether this chat should own the wallet of a link (`argument` is the link's code); a tap claims it. */
 export async function answerOwn(
   ctx: MutationCtx,
   { argument: code, sender, isTap }: CommandRequest,
@@ -82,7 +82,11 @@ export async function answerLimits(ctx: MutationCtx, request: CommandRequest): P
 export async function answerMe(ctx: MutationCtx, { userId }: CommandRequest): Promise<CommandOutcome> {
   await charge(ctx, "settings", { userId, address: null });
   const row = await findOwner(ctx, userId);
-  if (row === null) throw new AppError("not_found", "Your account has no owner yet, and so no page");
+  if (row === null)
+    throw new AppError(
+      "not_found",
+      "Your account has no owner yet, and only an owner has a page: own it by its ownerUrl first",
+    );
   const { secret, text } = createSecret("page");
   await storePageLink(ctx, row, "chat", text);
   return {
@@ -118,13 +122,13 @@ export async function answerAi(ctx: MutationCtx, request: CommandRequest): Promi
     await revokeKey(ctx, userId, keyId);
     return reply("That key opens nothing any more.");
   }
-  const wanted = KEYS.find(({ scope }) => isTap && scope === argument);
-  if (wanted !== undefined) {
-    const { scope, does } = wanted;
+  const requestedKey = KEYS.find(({ scope }) => isTap && scope === argument);
+  if (requestedKey !== undefined) {
+    const { scope, does } = requestedKey;
     await requireLogin(ctx, request);
     const { secret, text } = createSecret("key");
-    const wish = { name: `${scope} from the bot`, scopes: [scope] };
-    const { countsFrom } = await createKey(ctx, userId, wish, text);
+    const keyRequest = { name: `${scope} from the bot`, scopes: [scope] };
+    const { countsFrom } = await createKey(ctx, userId, keyRequest, text);
     const how = `with your id. From ${formatDateTime(countsFrom)} on it ${does}.`;
     return {
       answer: [

@@ -66,8 +66,8 @@ export async function answerByModel(ctx: ActionCtx, request: CommandRequest): Pr
 }
 
 /**
- * What a model may propose: one command, which code checks against the person's own words and shows as a button. The tap on
- * it begins what the same words would begin if they were typed, and what moves money asks once more.
+ * A model may propose one command. Code checks it against the person's own words and shows it as a button. The tap does
+ * what the typed command would do, so an order still asks its owner.
  */
 
 /** Never proposed: sends, recipients and logins, what loosens or ends something at once, and what asks a model again. */
@@ -82,8 +82,11 @@ const FUNCTIONS = menu
 
 const COIN = /^[A-Za-z0-9][A-Za-z0-9.$-]{0,19}$/;
 
-/** Whether the words behind a command stand in the person's own words. By the command; none of the others takes any. */
-const CHECKS: Partial<Record<CommandName, (argument: string, words: string) => boolean>> = {
+/**
+ * By command: whether its argument agrees with the person's own words. A command that is not listed is proposed without
+ * one.
+ */
+const ARGUMENT_CHECKS: Partial<Record<CommandName, (argument: string, words: string) => boolean>> = {
   price: (argument) => COIN.test(argument),
   signals: (argument) => COIN.test(argument),
   research: (argument) => COIN.test(argument),
@@ -95,14 +98,14 @@ const CHECKS: Partial<Record<CommandName, (argument: string, words: string) => b
     const condition = parseAlertLine(argument);
     return condition !== null && findDifference(condition, argument, words, []) === null;
   },
-  swap: (argument, words) => hasSaid(argument, words),
+  swap: (argument, words) => namesSwap(argument, words),
 };
 
 /** Numbers as they are written, without signs of currencies. */
 const listNumbers = (text: string): string[] => text.match(/\d+(?:[.,]\d+)*/g) ?? [];
 
 /** Whether the words name a swap's amount, with its sign, then the token that leaves, and somewhere the other one. */
-function hasSaid(argument: string, words: string): boolean {
+function namesSwap(argument: string, words: string): boolean {
   const order = parseOrder(`swap ${argument}`);
   if (order?.kind !== "swap") return false;
   const split = (text: string) =>
@@ -136,7 +139,7 @@ export function checkProposal(proposed: string, words: string): Extract<Button, 
   const { name = "", argument = "" } = parseCommand(`/${proposed}`) ?? {};
   const command = findCommand(name);
   if (command === null || command.summary === "" || WITHHELD.includes(command.name)) return null;
-  const isFit = argument === "" || CHECKS[command.name]?.(argument, words) === true;
+  const isFit = argument === "" || ARGUMENT_CHECKS[command.name]?.(argument, words) === true;
   if (!isFit || (argument === "" && /^(?:swap|alert)$/.test(name))) return null;
   // A freeze is asked for once more: the idea was not the person's alone.
   const tapped = name === "freeze" ? "pause" : name;

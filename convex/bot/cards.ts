@@ -172,8 +172,11 @@ export function buildRecordCard(whole: WholeRecord, head: PublishedHead | null, 
 }
 
 /** The orders that wait for their owner's tap, and the last ones, each with its transaction. */
-export function buildOrdersCard(asked: readonly OverviewItem[], last: readonly OverviewItem[]): Paragraph[] {
-  if (asked.length + last.length === 0) return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
+export function buildOrdersCard(
+  questions: readonly OverviewItem[],
+  last: readonly OverviewItem[],
+): Paragraph[] {
+  if (questions.length + last.length === 0) return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
   const describeItem = ({ what, note, txHash }: OverviewItem): Paragraph => [
     { bold: what },
     `\n${note}`,
@@ -181,7 +184,7 @@ export function buildOrdersCard(asked: readonly OverviewItem[], last: readonly O
   ];
   return [
     [{ bold: "🧾 Your orders" }],
-    ...asked.map((one) => ["⏳ Waits for your tap: ", ...describeItem(one)]),
+    ...questions.map((one) => ["⏳ Waits for your tap: ", ...describeItem(one)]),
     ...last.map(describeItem),
   ];
 }
@@ -246,16 +249,16 @@ function buildResultLines({
 /** The newest moves of a wallet. */
 export function buildHistoryCard(moves: readonly NamedMove[], isOnPaper: boolean): Paragraph[] {
   if (moves.length === 0) return [["Nothing has moved in your wallet yet."]];
-  const say = (raw: string, token: Symbol) =>
+  const formatRounded = (raw: string, token: Symbol) =>
     `${roundUnits(BigInt(raw), WALLET_TOKENS[token].decimals, 6)} ${token}`;
   const lines = moves.map((move): Paragraph => {
     const { at, realised, fee, kind, txHash } = move;
     const result = realised === undefined ? "" : ` · result ${formatGain(toUsd(BigInt(realised)))}`;
-    const paid = fee === undefined || kind === "fee" ? "" : ` · fee ${say(fee.raw, "ETH")}`;
+    const paid = fee === undefined || kind === "fee" ? "" : ` · fee ${formatRounded(fee.raw, "ETH")}`;
     const when = formatDateTime(at);
     const { explorerUrl } = linkTo(txHash);
     return [
-      { bold: describeMove(move, say) },
+      { bold: describeMove(move, formatRounded) },
       `${result}${paid}\n`,
       explorerUrl === undefined ? when : { words: when, href: explorerUrl },
     ];

@@ -7,8 +7,8 @@ import { CODE_LENGTH } from "../messenger/model";
 import { PRINTABLE } from "../platform/records";
 
 /**
- * What is said to the bot: the messages, how they are read, and the commands. Help, the messenger's menu and what a model is
- * told of the bot are made from the one list of commands, in its order.
+ * Messages to the bot, their parsing, and the list of commands. Help, the messenger's menu and the description of the
+ * bot for a model follow the list and its order.
  */
 
 /** The author of a message to the bot, and its chat. */
@@ -96,19 +96,22 @@ export function hasCode({ name, argument }: ParsedCommand): boolean {
   return name === "start" ? CODE.test(argument) : /^(?:connect|login)$/.test(name) && argument !== "";
 }
 
-/** A command in the payload of a link to the bot, which has 64 letters: what a group's button begins in the private chat. */
+/**
+ * A command in the payload (at most 64 characters) of a link to the bot: a group's button continues in the private chat
+ * by it.
+ */
 const LINKED_COMMAND = /^do_([A-Za-z0-9_-]{1,61})$/;
-/** The commands in such links: whoever opens a stranger's link has done no more than read, or been asked. */
+/** The commands that such links may hold. Anyone can make a link, so these only read, or ask first. */
 const LINKABLE = /^(?:alert [^]+|alerts|portfolio|status|orders|limits|wallet|help|research(?: \S+)?)$/;
 
 /** The private chat's address for a command of a button; `null` without the bot's name. Any other command opens the help. */
 export function buildPrivateLink(command: string): string | null {
   const bot = getOptional("MESSENGER_BOT_NAME");
   // A stranger's link starts no research: its card has the button.
-  const wanted = command.replace(/^follow\b/, "research");
-  const payload = btoa(/^[\x20-\x7e]+$/.test(wanted) ? wanted : "help");
+  const linked = command.replace(/^follow\b/, "research");
+  const payload = btoa(/^[\x20-\x7e]+$/.test(linked) ? linked : "help");
   const letters = payload.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  const isFit = LINKABLE.test(wanted) && LINKED_COMMAND.test(`do_${letters}`);
+  const isFit = LINKABLE.test(linked) && LINKED_COMMAND.test(`do_${letters}`);
   return bot === undefined ? null : `https://t.me/${bot}?start=${isFit ? `do_${letters}` : "help"}`;
 }
 
@@ -150,9 +153,9 @@ type Access = "anywhere" | "alone" | "own" | "linked";
  * `inPlace`: the answer to a tap replaces the message of the button. `binds`: it commits its sender, so a forwarded message
  * cannot give it.
  */
-type Trait = "inPlace" | "binds";
+type CommandTrait = "inPlace" | "binds";
 
-/** What answers a command: the table of handlers in `handlers` (mutation) or in `actionHandlers`. */
+/** The table with a command's handler: `handlers` (mutation) or `actionHandlers` (action). */
 type Runner = "mutation" | "action";
 
 type CommandRow<By extends Runner = Runner> = {
@@ -161,9 +164,9 @@ type CommandRow<By extends Runner = Runner> = {
   access: Access;
   /** For the help: `CODE`, `[TOKEN]`; "" for none. */
   argument: string;
-  /** One line for help and menu; "" for what only buttons say. */
+  /** One line for help and menu; "" for commands of buttons alone. */
   summary: string;
-  traits: readonly Trait[];
+  traits: readonly CommandTrait[];
 };
 
 function define<const By extends Runner>(
@@ -171,12 +174,12 @@ function define<const By extends Runner>(
   access: Access,
   argument = "",
   summary = "",
-  ...traits: Trait[]
+  ...traits: CommandTrait[]
 ): CommandRow<By> {
   return { by, access, argument, summary, traits };
 }
 
-/** By name, in lower case without the slash. The compiler demands a handler of what answers each. */
+/** By name, in lower case without the slash. The compiler demands a handler for each. */
 const ROWS = {
   price: define("action", "anywhere", "COIN", "What a coin costs; its name alone works too", "inPlace"),
   alert: define("action", "own", "WORDS", "Tells you when something happens, in your own words", "inPlace"),
@@ -225,7 +228,7 @@ const ROWS = {
 
 type Rows = typeof ROWS;
 export type CommandName = keyof Rows;
-/** The names of the commands that one part answers. */
+/** The names of the commands of one table of handlers. */
 export type CommandsBy<By extends Runner> = {
   [Name in CommandName]: Rows[Name]["by"] extends By ? Name : never;
 }[CommandName];

@@ -18,7 +18,7 @@ import { findListedSymbol } from "../market/facts";
 import type { Button } from "../messenger/format";
 import { FREEZE } from "../messenger/notices";
 import { findConfig, findLinkOfMessenger, parsePlace } from "../messenger/model";
-import { dropLink, isLogin, findUserInSay } from "../messenger/linking";
+import { dropLink, isLogin, findUserToFreeze } from "../messenger/linking";
 import { buildFullTextCard, buildStopButton } from "../research/cards";
 import { listActiveShifts, getFocusName, toPublicShift, getStoredResult } from "../research/model";
 import { getPublishedHead } from "../signals/chain";
@@ -42,7 +42,7 @@ import {
 import { findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
 import {
   answerOrReason,
-  putAnswer,
+  enqueueAnswerCard,
   reply,
   askWhichToken,
   buildHelp,
@@ -80,7 +80,7 @@ const [SHOWN_HOURS, MOST_SHOWN] = [6, 10];
 /** The last orders that /orders shows. */
 const SHOWN_ORDERS = 8;
 
-export const bind = internalMutation({
+export const runCommand = internalMutation({
   args: { ...vMessage.fields, job: vJob, name: v.string(), userId: v.string(), argument: v.string() },
   returns: v.null(),
   handler: async (ctx, { job, name, userId, argument, ...message }) => {
@@ -90,7 +90,7 @@ export const bind = internalMutation({
     const command = findCommand(name)?.name;
     if (command === undefined || !isAnsweredBy("mutation", command))
       throw new Error(`No mutation answers /${name}`);
-    await putAnswer(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
+    await enqueueAnswerCard(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
     return null;
   },
 });
@@ -203,7 +203,7 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
     buttons: FREEZE,
   }),
   freeze: async (ctx, { sender, now }) => {
-    const userId = await findUserInSay(ctx, sender.messengerId, now);
+    const userId = await findUserToFreeze(ctx, sender.messengerId, now);
     if (userId === null) return explainMissingAccount(await readChatAccount(ctx, sender.messengerId));
     await freezeAccount(ctx, userId, "chat");
     return { answer: [] };
@@ -236,8 +236,8 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
   orders: async (ctx, { userId, now }) => {
     const wallet = await findWallet(ctx, userId, "custody");
     const account = (await findAccount(ctx, userId)) ?? { userId };
-    const asked = wallet === null ? [] : await listOpenQuestions(ctx, wallet.walletId, now);
-    return { answer: buildOrdersCard(asked, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
+    const questions = wallet === null ? [] : await listOpenQuestions(ctx, wallet.walletId, now);
+    return { answer: buildOrdersCard(questions, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
   },
   own: answerOwn,
   me: answerMe,

@@ -14,6 +14,7 @@ import {
   parseCommand,
   type BotMessage,
   type CommandName,
+  type CommandsBy,
   type Sender,
 } from "./commands";
 import { vExchange } from "./tables";
@@ -53,6 +54,11 @@ export type CommandOutcome = {
   secret?: Secret | undefined;
   exchange?: Infer<typeof vExchange>;
 };
+
+/** An answer, or with `command` a command that a mutation answers (`handlers`). */
+export type MessageAnswer =
+  | CommandOutcome
+  | { command: CommandsBy<"mutation">; argument: string; owner: string };
 
 /** An answer of words alone. */
 export function reply(...words: Paragraph): CommandOutcome {
@@ -137,7 +143,7 @@ function leadToPrivateChat(buttons: readonly (readonly Button[])[]): Button[][] 
  * Queues the answer to a message, once, for the chat and topic of the message. Some answers to a tap replace the message of
  * the button.
  */
-export async function putAnswer(
+export async function enqueueAnswerCard(
   ctx: MutationCtx,
   message: BotMessage,
   outcome: CommandOutcome,

@@ -52,7 +52,7 @@ async function readOpenQuestion(ctx: QueryCtx, messengerId: string, now: number)
 }
 
 /** Stores an exchange, once per key; of a chat without a user only one whose answer asks something. */
-export async function keepExchange(
+export async function saveExchange(
   ctx: MutationCtx,
   { userId, messengerId }: Asker,
   { question, ...reply }: Infer<typeof vExchange>,

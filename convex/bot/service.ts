@@ -1,85 +1,80 @@
-import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import type { ChatAccount } from "../accounts/chats";
-import { buildProposalCard, buildClarificationCard } from "../alerts/cards";
-import { answerStandingWords, answerTap, TAP_COMMAND } from "../alerts/chat";
-import { ALERT_EXAMPLES, isMeasured, NO_MODEL_NOW } from "../alerts/conditions";
-import { answerAlertWords, type AlertAnswer } from "../alerts/service";
-import { parseAlertLine, parseStandingOrder } from "../alerts/words";
+import { NO_MODEL_NOW } from "../alerts/conditions";
 import { getOptional, getRequired, getSiteUrl } from "../lib/env";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
-import { explainRefusal } from "../messenger/format";
-import { charge } from "../platform/limits/charges";
-import { log } from "../lib/log";
-import { takeUsage, withUsage } from "../platform/outside/calls";
 import { isKeyRequest, SECURITY_MESSAGE } from "../lib/keyRequests";
-import { MINUTE, SECOND, sleep } from "../lib/time";
+import { log } from "../lib/log";
+import { SECOND, sleep } from "../lib/time";
+import { explainRefusal } from "../messenger/format";
+import { toChatUser } from "../messenger/model";
+import { takeUsage, withUsage } from "../platform/outside/calls";
 import { defineWorker } from "../platform/worker";
-import { resolveFocus } from "../market/listing";
-import { isChatUser, toChatUser } from "../messenger/model";
-import { getBotUsername, registerWebhook as registerAt, showTyping } from "../providers/messenger";
-import { buildSnapshotCard } from "../research/cards";
-import { getFreshResult } from "../research/onDemand";
+import { getBotUsername, registerWebhook, showTyping } from "../providers/messenger";
 import { readPortfolio } from "../wallets/holdings";
-import { vWatched } from "./arrivals";
-import {
-  EXPOSED_CODE_WARNING,
-  INTERNAL_FAILURE,
-  explainMissingAccount,
-  ALERT_ONLY_NOTE,
-  PRIVATE_ONLY,
-} from "./cards";
-import { answerPrice, actionHandlers } from "./actionHandlers";
-import { answerByModel, toCaller } from "./assistant";
+import { ACTION_HANDLERS } from "./actionHandlers";
+import { vWatchedWallet } from "./arrivals";
+import { answerByModel } from "./assistant";
+import { EXPOSED_CODE_WARNING, explainMissingAccount, INTERNAL_FAILURE, PRIVATE_ONLY } from "./cards";
 import {
   findCommand,
+  hasCode,
   isAnsweredBy,
   menu,
-  type CommandsBy,
-  parseFocus,
   parseCommand,
-  hasCode,
   vMessage,
   type BotMessage,
   type Sender,
 } from "./commands";
-import { explainOrderSyntax, looksLikeOrder, proposeOrder, parseOrder, WAITING_WORDS } from "./orders";
-import { parsePhrase } from "./phrases";
+import { answerFreeText } from "./freeText";
 import {
-  askWhichToken,
   buildHelp,
   HELP_BUTTONS,
   reply,
   vCommandOutcome,
-  type ActionRequest,
   type CommandOutcome,
-  type CommandRequest,
+  type MessageAnswer,
 } from "./outcomes";
+import { parsePhrase } from "./phrases";
+import { answerPrice } from "./prices";
+
+/**
+ * Messages to the bot: what answers each, the sign of typing meanwhile, the look at a wallet that awaits a deposit, and the
+ * registration of the webhook.
+ */
 
 /** Answers one message. Its text is data, whoever wrote it; a tapped button stands for its command. */
 export const answerMessage = defineWorker(vMessage.fields, async (ctx, { job, ...message }) => {
   const { sender } = message;
   const { messengerId } = sender;
-  const chatAccount: ChatAccount = await ctx.runQuery(internal.accounts.chats.getStanding, { messengerId });
+  const chatAccount: ChatAccount = await ctx.runQuery(internal.accounts.chats.getChatAccount, {
+    messengerId,
+  });
   // A group sees the bot type only after a mention is known to be this bot's.
   const to = parseCommand(message.text)?.to ?? message.to ?? "";
   if (to !== "" && !sender.alone && !(await isThisBot(to))) return "over";
-  const worked = await showTypingWhile(
+  const answered = await showTypingWhile(
     sender,
     answerText(ctx, message, chatAccount).catch((error: unknown) => explainFailure(error, message.text)),
   );
-  if ("bind" in worked) {
-    const { bind: name, argument, owner } = worked;
-    await ctx.runMutation(internal.bot.handlers.bind, { ...message, job, name, argument, userId: owner });
+  if ("command" in answered) {
+    const { command: name, argument, owner } = answered;
+    await ctx.runMutation(internal.bot.handlers.runCommand, {
+      ...message,
+      job,
+      name,
+      argument,
+      userId: owner,
+    });
   } else {
-    const outcome = parse(vCommandOutcome, worked);
+    const outcome = parse(vCommandOutcome, answered);
     // `/wallet here` has just linked the chat to another user than the one that was read above.
-    const told = message.text === "/wallet here" ? null : chatAccount.userId;
-    const stored = { ...message, job, userId: told, outcome, usage: takeUsage() };
+    const answeredUser = message.text === "/wallet here" ? null : chatAccount.userId;
+    const stored = { ...message, job, userId: answeredUser, outcome, usage: takeUsage() };
     await ctx.runMutation(internal.bot.updates.storeBotAnswer, stored);
   }
 });
@@ -105,7 +100,7 @@ async function answerText(
     const isName = argument.split(/\s+/).length <= 3;
     const price = isName ? await answerPrice(ctx, argument) : null;
     if (price !== null) return price;
-    return sender.alone ? answerWords(ctx, request, forwarded) : answerByModel(ctx, request);
+    return sender.alone ? answerFreeText(ctx, request, forwarded) : answerByModel(ctx, request);
   }
   const command = findCommand(parsed.name);
   if (command === null) return buildHelp("", `I do not know /${parsed.name}.`);
@@ -119,8 +114,8 @@ async function answerText(
   // An account without a link has alerts of its own.
   const owner = userId === "" && access === "own" ? toChatUser(sender.messengerId) : userId;
   if (owner === "" && access === "linked") return explainMissingAccount(chatAccount);
-  if (isAnsweredBy("mutation", name)) return { bind: name, argument, owner };
-  return HANDLERS[name](ctx, { ...request, userId: owner });
+  if (isAnsweredBy("mutation", name)) return { command: name, argument, owner };
+  return ACTION_HANDLERS[name](ctx, { ...request, userId: owner });
 }
 
 /** The answer after a failure. If only the model failed, it lists what works without one. */
@@ -162,105 +157,10 @@ async function keepTyping(botToken: string, sender: Sender, done: AbortSignal): 
     await Promise.all([showTyping(botToken, sender, done), sleep(TYPING_MS, done)]);
 }
 
-/** An answer, or with `bind` a command that a mutation answers (`handlers`). */
-type MessageAnswer = CommandOutcome | { bind: CommandsBy<"mutation">; argument: string; owner: string };
-type ActionHandler = (ctx: ActionCtx, request: ActionRequest) => Promise<MessageAnswer>;
-
-/** Longer than any research takes, and shorter than the lease of an attempt. */
-const PATIENCE_MS = 8 * MINUTE;
-
-const HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
-  ...actionHandlers,
-
-  /** Words make a proposal; taps on buttons (`set ID`, `off ID` …) change it. Safe to run twice. */
-  alert: async (ctx, request) => {
-    const { userId, argument, isTap } = request;
-    if (argument === "") return reply(ALERT_EXAMPLES);
-    if (TAP_COMMAND.test(argument) && isTap)
-      return answerTap(ctx, userId, argument, request.sender.messengerId);
-    if (TAP_COMMAND.test(argument)) return { bind: "alerts", argument, owner: userId };
-    const standingOrder = parseStandingOrder(argument);
-    if (standingOrder !== null) return proposeStanding(ctx, request, standingOrder);
-    const caller = toCaller(request);
-    await charge(ctx, "alert", caller);
-    return toAlertOutcome(await answerAlertWords(ctx, caller, { userId }, argument));
-  },
-
-  /** The stored result while it is fresh; otherwise new research. */
-  research: async (ctx, request) => {
-    const caller = toCaller(request);
-    const line = `research ${request.argument}`;
-    if (parseAlertLine(line) !== null && request.sender.alone)
-      return toAlertOutcome(await answerAlertWords(ctx, caller, toOwner(request), line));
-    const requestedFocus = parseFocus(request.argument);
-    if (requestedFocus === null) return askWhichToken("research");
-    const focus = await resolveFocus(ctx, requestedFocus === "" ? undefined : requestedFocus, caller);
-    const stored = await getFreshResult(ctx, focus, caller, { patienceMs: PATIENCE_MS });
-    if (stored === null) return reply("This takes too long just now. Please try again in a few minutes.");
-    const button = (text: string, command: string) => ({ text, command: `${command} ${focus}`.trim() });
-    return {
-      answer: buildSnapshotCard(focus, stored, getSiteUrl()),
-      buttons: [[button("Full text", "report"), button("Follow for 8 h", "follow")]],
-    };
-  },
-
-  ask: async (ctx, request) =>
-    request.argument === ""
-      ? reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?")
-      : answerByModel(ctx, request),
-};
-
-/** Plain words in a private chat: an order, an alert, or a question. */
-async function answerWords(
-  ctx: ActionCtx,
-  request: ActionRequest,
-  forwarded: boolean,
-): Promise<CommandOutcome> {
-  const { userId, argument: text } = request;
-  const order = forwarded ? null : parseOrder(text);
-  const isNear = !forwarded && order === null && looksLikeOrder(text);
-  if (order !== null && userId === "") return explainMissingAccount(request.chatAccount);
-  if (order !== null) return proposeOrder(ctx, request, order);
-  const standingOrder = forwarded ? null : parseStandingOrder(text);
-  if (standingOrder !== null) return proposeStanding(ctx, request, standingOrder);
-  if (isNear && !WAITING_WORDS.test(text)) return explainOrderSyntax(text);
-  const alert = await answerAlertWords(ctx, toCaller(request), toOwner(request), text);
-  if (alert.kind === "none") return isNear ? explainOrderSyntax(text) : answerByModel(ctx, request);
-  const outcome = await toAlertOutcome(alert);
-  return isNear ? { ...outcome, answer: [...outcome.answer, ALERT_ONLY_NOTE] } : outcome;
-}
-
-/** The owner of a chat's alerts: the linked user, or else the chat itself. */
-const toOwner = ({ userId, sender }: CommandRequest) => ({
-  userId: userId === "" ? toChatUser(sender.messengerId) : userId,
-});
-
-/** The card of a standing order that a chat asked for in words. */
-async function proposeStanding(
-  ctx: ActionCtx,
-  request: ActionRequest,
-  wish: NonNullable<ReturnType<typeof parseStandingOrder>>,
-): Promise<CommandOutcome> {
-  const { sender, userId, chatAccount } = request;
-  if (userId === "" || isChatUser(userId)) return explainMissingAccount(chatAccount);
-  await charge(ctx, "alert", toCaller(request));
-  return answerStandingWords(ctx, { userId, messengerId: sender.messengerId }, wish);
-}
-
-async function toAlertOutcome(answered: AlertAnswer): Promise<CommandOutcome> {
-  if (answered.kind === "open") return buildClarificationCard(answered);
-  if (answered.kind !== "proposed") return reply(answered.advice);
-  const { alert, present } = answered.proposed;
-  const card = buildProposalCard(alert, present);
-  if (!isMeasured(alert.condition)) return card;
-  const handle = await createFunctionHandle(internal.pictures.drawings.alert);
-  return { ...card, picture: { handle, subject: JSON.stringify(alert.condition) } };
-}
-
 /** Reads a watched wallet once, which records new deposits as moves, and tells its chat of them. */
-export const lookAtWallet = defineWorker(vWatched, async (ctx, watched) => {
+export const lookAtWallet = defineWorker(vWatchedWallet, async (ctx, watched) => {
   await readPortfolio(ctx, pick(watched, ["walletId", "address"]), false);
-  await ctx.runMutation(internal.bot.arrivals.tellArrivals, watched);
+  await ctx.runMutation(internal.bot.arrivals.notifyArrivals, watched);
 });
 
 /**
@@ -280,7 +180,7 @@ export const register = internalAction({
         "The messenger does not know MESSENGER_BOT_TOKEN: copy it again from the bot's settings",
       );
     const webhook = `${getSiteUrl()}/messenger/webhook`;
-    await registerAt(token, {
+    await registerWebhook(token, {
       webhook,
       secret: getRequired("MESSENGER_WEBHOOK_SECRET"),
       menu: menu.map(({ name, summary }) => ({ command: name, description: summary })),

@@ -8,7 +8,7 @@ import { isSet } from "../lib/env";
 import { hasLeft } from "../platform/limits/charges";
 import { buildFailureHandler, enqueueWork, completeWork, vFailure, vJob } from "../platform/work";
 import { moveChat } from "../messenger/outbox";
-import { noteTaken } from "../messenger/subscriptions";
+import { recordAcceptance } from "../messenger/subscriptions";
 import { findCodeByHash, hashCode, findUserOfMessenger } from "../messenger/model";
 import { EXPOSED_CODE_WARNING, INTERNAL_FAILURE, PRIVATE_ONLY } from "./cards";
 import {
@@ -20,8 +20,8 @@ import {
   vMessage,
   type BotMessage,
 } from "./commands";
-import { putAnswer, reply, vCommandOutcome } from "./outcomes";
-import { keepExchange } from "./questions";
+import { enqueueAnswerCard, reply, vCommandOutcome } from "./outcomes";
+import { saveExchange } from "./questions";
 
 /** Messages to the bot, from their receipt to their answer. */
 
@@ -36,22 +36,22 @@ export const receiveMessage = internalMutation({
     const earlierUpdate = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (earlierUpdate !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
-    await noteTaken(ctx, sender.chatId, true);
+    await recordAcceptance(ctx, sender.chatId, true);
     const command = parseCommand(text);
     if (!sender.alone && command !== null && (await withdrawShownCode(ctx, command))) {
-      await putAnswer(ctx, message, reply(PRIVATE_ONLY, EXPOSED_CODE_WARNING));
+      await enqueueAnswerCard(ctx, message, reply(PRIVATE_ONLY, EXPOSED_CODE_WARNING));
       return null;
     }
-    if (!isMeant(message, command)) return null;
-    // Everybody who reads a channel may tap its buttons: none of them uses up what its administrators need.
+    if (!isForBot(message, command)) return null;
+    // Any reader of a channel may tap its buttons, so each reader has a limit apart from the administrators'.
     const isReader = message.tapped !== undefined && !sender.alone;
     const chat = `chat:${sender.chatId}${isReader ? `:${sender.messengerId}` : ""}`;
     // A message without words gets the help, once an hour.
     if (text === "" && !(await hasLeft(ctx, "botHelp", chat))) return null;
-    if (await hasLeft(ctx, "botChat", chat)) await openAnswer(ctx, message, command);
+    if (await hasLeft(ctx, "botChat", chat)) await enqueueAnswer(ctx, message, command);
     // A flood gets one notice; one of taps on a group's buttons none.
     else if (!isReader && (await hasLeft(ctx, "botNotice", chat)))
-      await putAnswer(
+      await enqueueAnswerCard(
         ctx,
         message,
         reply("That was more than 20 messages in a minute: I answer again in a minute."),
@@ -61,13 +61,13 @@ export const receiveMessage = internalMutation({
 });
 
 /** Whether a message may be for this bot. In a group: a mention of a bot, a reply, a tap, or a command of everybody. */
-function isMeant({ sender, to, tapped }: BotMessage, command: ParsedCommand | null): boolean {
+function isForBot({ sender, to, tapped }: BotMessage, command: ParsedCommand | null): boolean {
   if (sender.alone || tapped !== undefined || to !== undefined) return true;
   if (command === null) return false;
   return command.to !== null || findCommand(command.name)?.access === "anywhere";
 }
 
-async function openAnswer(
+async function enqueueAnswer(
   ctx: MutationCtx,
   message: BotMessage,
   command: ParsedCommand | null,
@@ -77,16 +77,19 @@ async function openAnswer(
   // Words may need the model, so they wait for a place, and commands do not; a single word is a coin's name.
   const needsModel = command === null ? /\s/.test(message.text.trim()) : /^(?:ask|alert)$/.test(command.name);
   const text = message.tapped === undefined ? hideCode(message.text, command) : message.text;
-  const kept = { ...message, text };
-  await enqueueWork(ctx, internal.bot.service.answerMessage, kept, {
+  const stored = { ...message, text };
+  await enqueueWork(ctx, internal.bot.service.answerMessage, stored, {
     ...(needsModel ? { queue: "models" as const } : {}),
     rank: userId === null ? "anonymous" : "signedIn",
     attempts: ATTEMPTS,
-    onFailure: buildFailureHandler(internal.bot.updates.storeBotFailure, kept),
+    onFailure: buildFailureHandler(internal.bot.updates.storeBotFailure, stored),
   });
 }
 
-/** The words that the payload of a link to the bot stands for, as pages, groups' buttons and `connect` make them; or `null`. */
+/**
+ * The message that the payload of a link to the bot stands for, or `null`. Pages, groups' buttons and `connect` make
+ * such links.
+ */
 function readPayload(payload: string): string | null {
   if (/^(?:signals|whales)$/.test(payload)) return "/subscribe";
   if (payload === "help") return "/help";
@@ -137,13 +140,13 @@ export const storeBotAnswer = defineMutation(
     // A chat that was unlinked meanwhile gets none of the user's data.
     if (userId !== null && userId !== (await findUserOfMessenger(ctx, messengerId))) return;
     if (outcome.exchange !== undefined)
-      await keepExchange(
+      await saveExchange(
         ctx,
         { userId: userId ?? "", messengerId },
         outcome.exchange,
         `update:${message.updateId}`,
       );
-    await putAnswer(ctx, message, outcome);
+    await enqueueAnswerCard(ctx, message, outcome);
   },
 );
 
@@ -152,7 +155,7 @@ export const storeBotFailure = defineMutation(
   { ...vMessage.fields, ...vFailure },
   async (ctx, { isLast, ...given }) => {
     const { updateId, sender, text, forwarded } = given;
-    if (isLast) await putAnswer(ctx, { updateId, sender, text, forwarded }, reply(INTERNAL_FAILURE));
+    if (isLast) await enqueueAnswerCard(ctx, { updateId, sender, text, forwarded }, reply(INTERNAL_FAILURE));
   },
 );
 

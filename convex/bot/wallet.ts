@@ -36,10 +36,10 @@ export async function answerWallet(ctx: ActionCtx, request: ActionRequest): Prom
   const { argument, isTap, chatAccount } = request;
   const { messengerId } = request.sender;
   getRequired("WALLET_ENCRYPTION_KEY");
-  const isTaken = isTap && (argument === "here" || argument === "new");
-  if (!isTaken && request.userId === "") return explainMissingAccount(chatAccount);
+  const takesAccount = isTap && (argument === "here" || argument === "new");
+  if (!takesAccount && request.userId === "") return explainMissingAccount(chatAccount);
   const taken = { messengerId, isHere: argument === "here" };
-  const { userId, isLogin } = isTaken
+  const { userId, isLogin } = takesAccount
     ? await ctx.runMutation(internal.accounts.chats.takeAccount, taken)
     : { userId: request.userId, isLogin: chatAccount.isLogin };
   const { existing, book, ...wallet } = await ensureWallet(ctx, { userId, kind: "custody" });
@@ -87,19 +87,20 @@ function listStart(): string {
 }
 
 /** The changes behind the buttons of /paper. */
-const WISHES = {
+const PAPER_CHANGES = {
   on: { on: true },
   live: { on: false },
   again: { startAgain: true },
 } as const;
-const isWish = (word: string): word is keyof typeof WISHES => Object.hasOwn(WISHES, word);
+const isPaperChange = (word: string): word is keyof typeof PAPER_CHANGES =>
+  Object.hasOwn(PAPER_CHANGES, word);
 
 /** The account's book on paper, or else what paper is. Only a tap on a button changes the mode, never typed words. */
 export async function answerPaper(ctx: ActionCtx, request: ActionRequest): Promise<CommandOutcome> {
   const { userId, argument, isTap, sender, updateId } = request;
   const { messengerId } = sender;
-  if (isTap && isWish(argument))
-    await changePaper(ctx, userId, WISHES[argument], { messengerId, key: `chat_${updateId}` });
+  if (isTap && isPaperChange(argument))
+    await changePaper(ctx, userId, PAPER_CHANGES[argument], { messengerId, key: `chat_${updateId}` });
   const { isOnPaper }: PaperMode = await ctx.runQuery(internal.accounts.paper.readPaperMode, { userId });
   if (isOnPaper) return answerPortfolio(ctx, request);
   return { answer: buildPaperOffer(listStart()), buttons: [[{ text: "📝 Switch on", command: "paper on" }]] };
@@ -146,8 +147,8 @@ export async function answerLogin(ctx: ActionCtx, request: ActionRequest): Promi
   const { messengerId } = sender;
   if (codeHash === "") {
     if (userId === "") return explainMissingAccount(request.chatAccount);
-    const asked = { userId, messengerId };
-    const secret: Secret = await ctx.runMutation(internal.accounts.chats.createLoginCode, asked);
+    const chat = { userId, messengerId };
+    const secret: Secret = await ctx.runMutation(internal.accounts.chats.createLoginCode, chat);
     return {
       answer: [
         [{ bold: "🔑 Another login" }, "\n", { code: SECRET_MARK }],
@@ -161,8 +162,8 @@ export async function answerLogin(ctx: ActionCtx, request: ActionRequest): Promi
     };
   }
   await charge(ctx, "link", { userId: `messenger:${messengerId}`, address: null });
-  const wish = { codeHash, messengerId, isMeant: isTap };
-  const { account, from } = await ctx.runMutation(internal.accounts.chats.redeemLoginCode, wish);
+  const redemption = { codeHash, messengerId, isConfirmed: isTap };
+  const { account, from } = await ctx.runMutation(internal.accounts.chats.redeemLoginCode, redemption);
   const when = `From ${formatDateTime(from)} on`;
   if (isTap)
     return reply(

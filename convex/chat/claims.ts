@@ -1,17 +1,17 @@
 import { splitLines } from "../lib/text/sentences";
 
 /**
- * What an assistant says that it has done: it can only write, so such a sentence is false unless a row proves it. Sentences
- * are read in ten languages; one that is dropped needlessly costs less than one that somebody relies on. Pure.
+ * Claims of an assistant to have acted. It can only write, so a claim is false unless a row proves it. Sentences of ten
+ * languages are checked: dropping a true one costs less than keeping a false one that a person relies on. Pure.
  */
 
-/** The end of an English verb of a deed, in any form. */
-const DEED = String.raw`(?:set|put|cancel|delet|remov|creat|add|chang|updat|edit|adjust|rais|lower|increas|decreas|sen[dt]|swap|s[oe]l[dl]|bought|buy|purchas|convert|exchang|transfer|withdr[ae]w|deposit|fund|plac|order|open|clos|stop|start|launch|paus|resum|snooz|mut|unmut|silenc|froz|freez|unfr[oe][ez]|link|unlink|connect|subscrib|unsubscrib|switch|turn|enabl|disabl|activat|deactivat|arm|schedul|execut|complet|process|submit|initiat|arrang|configur|register|sav|stor|mov|revok|rotat|generat|replac|restor|approv|refus|notif|remind|track|monitor|watch|log)(?:n|t|p|l|m)?(?:e|ed|en|ing|y|ied|ying|up)?`;
-/** The things of the bot, of which a report on the market says no such thing. */
+/** English verbs of the bot's actions, in any form. */
+const ACTION = String.raw`(?:set|put|cancel|delet|remov|creat|add|chang|updat|edit|adjust|rais|lower|increas|decreas|sen[dt]|swap|s[oe]l[dl]|bought|buy|purchas|convert|exchang|transfer|withdr[ae]w|deposit|fund|plac|order|open|clos|stop|start|launch|paus|resum|snooz|mut|unmut|silenc|froz|freez|unfr[oe][ez]|link|unlink|connect|subscrib|unsubscrib|switch|turn|enabl|disabl|activat|deactivat|arm|schedul|execut|complet|process|submit|initiat|arrang|configur|register|sav|stor|mov|revok|rotat|generat|replac|restor|approv|refus|notif|remind|track|monitor|watch|log)(?:n|t|p|l|m)?(?:e|ed|en|ing|y|ied|ying|up)?`;
+/** The bot's own objects: a report on the market does not call these done. */
 const THING = String.raw`(?:alerts?|alarms?|reminders?|subscriptions?|notifications?|digest|brief|login|account|key|limits?|orders?|swaps?|trades?|wallets?|recipients?|shift|research|report)`;
 const DONE = String.raw`(?:set|cancell?ed|deleted|removed|created|added|changed|updated|sent|swapped|sold|bought|purchased|transferred|placed|opened|closed|stopped|started|paused|resumed|snoozed|muted|unmuted|frozen|unfrozen|linked|unlinked|enabled|disabled|activated|deactivated|scheduled|executed|completed?|processed|submitted|confirmed|saved|revoked|replaced|raised|lowered|approved|being \w+|(?:on|off|active|live|done|in place)(?=(?: now)?[.!]*$))`;
 const SOON = String.raw`(?: (?:just|now|already|also|then|gladly|immediately|successfully|gone ahead and|went ahead and|going to|go ahead and|been))*`;
-/** Japanese and Korean verbs of deeds, without their endings. */
+/** Japanese and Korean verbs of actions, without their endings. */
 const JA =
   "(?:設定|セット|キャンセル|取り消し|削除|送信|送金|売却|購入|交換|スワップ|変更|作成|停止|開始|登録|解除|注文|実行|ミュート).{0,4}(?:しました|いたしました|しておきました|済みです|完了|します)";
 const KO =
@@ -20,9 +20,9 @@ const ZH =
   "(?:设置|設置|设定|设好|取消|删除|刪除|发送|發送|卖出|賣出|卖掉|买入|買入|买了|兑换|兌換|转账|轉帳|转给|创建|建立|修改|更改|开启|關閉|关闭|停止|静音|下单|执行|完成|挂单)";
 
 const CLAIMS: readonly RegExp[] = [
-  // English: by whom, of what, and the deed alone.
+  // English: with the actor, with the object, and the action alone.
   new RegExp(
-    String.raw`\b(?:i|we)(?:'ve|'ll|'m|'re| have| had| will| shall| am| are| did)?${SOON} ${DEED}\b`,
+    String.raw`\b(?:i|we)(?:'ve|'ll|'m|'re| have| had| will| shall| am| are| did)?${SOON} ${ACTION}\b`,
     "i",
   ),
   new RegExp(
@@ -56,7 +56,7 @@ const CLAIMS: readonly RegExp[] = [
   // Russian
   /(?<!\p{L})(?:я|мы)(?!\p{L}).{0,30}(?:установил|поставил|отменил|удалил|создал|отправил|продал|купил|обменял|перев[её]л|изменил|включил|выключил|отключил|настроил|остановил|запустил|отменю|удалю|установлю|отправлю|продам|куплю|обменяю)/iu,
   /(?<!\p{L})(?:ваш|тво|оповещени|уведомлени|алерт|подписк)\S{0,10}(?: \S{1,30}){0,4} (?:был[аио]? )?(?:установлен|отменен|отменён|удален|удалён|создан|отправлен|выполнен|продан|куплен|изменен|изменён|включен|включён|отключен|отключён)/iu,
-  // Chinese, Japanese, Korean: of a deed of somebody else, they name who did it.
+  // Chinese, Japanese, Korean: sentences about the action of somebody else name the actor.
   new RegExp(`(?:我|为您|為您|为你|帮您|帮你|替您|替你|您的|你的).{0,16}${ZH}`, "u"),
   new RegExp(`^(?:好的[，,]?)?已.{0,12}${ZH}`, "u"),
   new RegExp(`(?:^(?:(?![はが]).){0,60}|(?:私|こちら)(?:は|が|で).{0,40})${JA}`, "u"),

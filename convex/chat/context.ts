@@ -25,7 +25,7 @@ export const OWN_RESEARCH = "this user's research with this service";
 const vContext = v.object({
   facts: vFactsAt.fields.facts,
   /** The service's own data: what it is, and its text in one line. */
-  own: v.array(v.object({ name: v.string(), says: v.string() })),
+  statements: v.array(v.object({ name: v.string(), says: v.string() })),
 });
 export type Context = Infer<typeof vContext>;
 
@@ -35,7 +35,7 @@ export const readContext = internalQuery({
   returns: vContext,
   handler: async (ctx, { userId, now }): Promise<Context> => {
     const { facts } = await getFactsAt(ctx, {
-      wanted: listCollectionsFor(""),
+      requested: listCollectionsFor(""),
       withinMs: FACTS_GOOD_MS,
       at: now,
     });
@@ -57,7 +57,7 @@ export const readContext = internalQuery({
     const nameLines = (name: string, lines: readonly string[]) => lines.map((says) => ({ name, says }));
     return {
       facts,
-      own: [
+      statements: [
         ...nameLines("this service's trading signals", signals),
         ...nameLines("movements this service was told of", whales),
         ...nameLines(OWN_RESEARCH, research),
@@ -67,7 +67,7 @@ export const readContext = internalQuery({
 });
 
 /** The holdings of a user's custody wallet; empty without a wallet, or if the chain does not answer in time. */
-export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Context["own"]> {
+export async function readHoldings(ctx: ActionCtx, userId: string): Promise<Context["statements"]> {
   const wallet = await ctx.runQuery(internal.wallets.custody.wallets.findWalletRow, {
     userId,
     kind: "custody",

@@ -60,8 +60,8 @@ const chat: MountedEndpoint = defineEndpoint({
     model: z.string().describe("The model that answered; none when no model was asked"),
     sources: z.array(publicSource).describe("The facts that the answer cites"),
   }),
-  handler: async (ctx, { question, agentId: named, messages = [], userId }, { caller }) => {
-    const agentId = findAgent(named ?? DEFAULT_AGENT);
+  handler: async (ctx, { question, agentId: requestedAgent, messages = [], userId }, { caller }) => {
+    const agentId = findAgent(requestedAgent ?? DEFAULT_AGENT);
     const { isKeyRequest, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (isKeyRequest(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", sources: [] };
     const { answerChat: reply } = await import("./replies");

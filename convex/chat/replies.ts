@@ -5,7 +5,7 @@ import { internal } from "../_generated/api";
 import { getUnit, type Fact, type FactKind } from "../figures/facts";
 import {
   listCited,
-  numberSources as numbered,
+  numberSources,
   buildCitationIndex,
   toSource,
   toStatementSource,
@@ -34,8 +34,8 @@ import { vChatTurn, type ChatTurn } from "./runs";
  * figure is marked as the model's.
  */
 
-/** Collected again if older than `FRESH_MS`, while the caller waits a moment. */
-const WANTED: readonly CollectionRequest[] = [...LISTS, { collector: "news", subject: "" }];
+/** The collections of every answer: collected again if older than `FRESH_MS`, while the caller waits a moment. */
+const COLLECTED: readonly CollectionRequest[] = [...LISTS, { collector: "news", subject: "" }];
 const FRESH_MS = 5 * MINUTE;
 
 export type ChatQuestion = {
@@ -59,7 +59,7 @@ export type ChatReply = {
   proposed: string | null;
 };
 
-/** The answer of which nothing is left: all of it claimed deeds. */
+/** The answer in place of one that only claimed to have acted. */
 export const NOTHING_DONE = "Nothing was done: words alone set, change and move nothing here.";
 
 /**
@@ -74,10 +74,10 @@ export async function answerChat(
   const userId = personal ? (caller.userId ?? null) : null;
   const [held] = await Promise.all([
     userId === null ? [] : readHoldings(ctx, userId),
-    collectFacts(ctx, WANTED, { freshMs: FRESH_MS, waitMs: deadlines.chatContext }),
+    collectFacts(ctx, COLLECTED, { freshMs: FRESH_MS, waitMs: deadlines.chatContext }),
   ]);
   const stored = await ctx.runQuery(internal.chat.context.readContext, { userId, now: getRoundedNow() });
-  const sources = listCitable(question, { ...stored, own: [...stored.own, ...held] });
+  const sources = listCitableSources(question, { ...stored, statements: [...stored.statements, ...held] });
   const conversation = { question, turns: messages, sources, now: Date.now(), functions };
   const completion = complete(ctx, {
     messages: buildConversation(findAgent(agentId), conversation),
@@ -101,15 +101,15 @@ export async function answerChat(
     /\b(?:research|shift|report)/i.test(sentence) &&
     (sentence.match(/\bf\d+\b/g) ?? []).some((id) => research.includes(id));
   const honest = dropClaims(removeForeignLinks(said, given), isProven);
-  const { text: words } = resolveFigures(honest, index, { kept, left: "mark" });
+  const { text: resolved } = resolveFigures(honest, index, { kept, left: "mark" });
   const cited = listCited(kept, index);
   const byName = groupBy(cited, ({ name }) => name);
   const sourceNames = Array.from(
     byName,
     ([name, of]) => `${of.map(({ id }) => `[${id}]`).join(" ")} ${name}`,
   );
-  const shown = words === "" && text.trim() !== "" ? NOTHING_DONE : words;
-  const answer = cited.length === 0 ? shown : `${shown}\n\nSources: ${sourceNames.join(", ")}`;
+  const honestText = resolved === "" && text.trim() !== "" ? NOTHING_DONE : resolved;
+  const answer = cited.length === 0 ? honestText : `${honestText}\n\nSources: ${sourceNames.join(", ")}`;
   return { answer, sources: cited, model, tokensUsed, proposed };
 }
 
@@ -140,7 +140,7 @@ const FIRST: readonly FactKind[] = ["price", "change24h", "marketCap"];
 const LISTED = 5;
 
 /** The facts that an answer to this question may cite, and the rest of its context. */
-function listCitable(question: string, { facts: stored, own }: Context): Source[] {
+function listCitableSources(question: string, { facts: stored, statements }: Context): Source[] {
   const facts = withoutRepeats(stored);
   const coins = findCoins(question, indexNames(facts)).slice(0, NAMED);
   const isAmong = (fact: Fact, kind: FactKind, most: number) =>
@@ -158,10 +158,10 @@ function listCitable(question: string, { facts: stored, own }: Context): Source[
   ]);
   const observed = Array.from(chosen, (fact) => toSource(fact));
   const observedAt = Date.now();
-  return numbered([...observed, ...own.map((one) => toStatementSource({ ...one, observedAt }))]);
+  return numberSources([...observed, ...statements.map((one) => toStatementSource({ ...one, observedAt }))]);
 }
 
-/** Whether a price shows a coin that holds a dollar: it says nothing unless it is asked about. */
+/** Whether a price is a stablecoin's, which an answer leaves out unless the question names it. */
 function isPegged({ kind, value }: Fact): boolean {
   return kind === "price" && Math.abs(Number(value) - 1) < 0.005;
 }

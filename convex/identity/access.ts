@@ -33,10 +33,10 @@ import type { vScope } from "./tables";
 /** Authorization: the only place that decides which actions a credential allows on a `userId`. */
 
 /** The note to callers with only an id, so that they do not pay into a wallet of another owner. */
-const OWNED = "This userId has an owner: only its owner can move what is paid in";
+const OWNED_NOTE = "This userId has an owner: only its owner can move what is paid in";
 
 /** The scope that a key needs for an action; `any`: any key; `null`: any key, and the id alone. */
-const SCOPE: Record<Action, Infer<typeof vScope> | "any" | null> = {
+const SCOPE_FOR: Record<Action, Infer<typeof vScope> | "any" | null> = {
   swap: "trade",
   send: "withdraw",
   delivery: "withdraw",
@@ -93,7 +93,7 @@ function refuse(message: string, kind: "refused" | "asks" = "refused"): Decision
 }
 
 function decide({ by, key }: Credentials, action: Action, now: number): Decision {
-  const scope = SCOPE[action];
+  const scope = SCOPE_FOR[action];
   if (by === "other")
     return refuse("This token belongs to another user than the owner of this userId: sign in as the owner");
   if (key !== undefined) {
@@ -103,7 +103,9 @@ function decide({ by, key }: Credentials, action: Action, now: number): Decision
         `This key lacks the scope ${scope}: use one with it, which its owner creates in the web application`,
       );
     if (key.countsFrom > now)
-      return refuse(`This key is new: until ${formatDateTime(key.countsFrom)} it only reads`);
+      return refuse(
+        `This key is new, and only reads until ${formatDateTime(key.countsFrom)}: try again then`,
+      );
     return { kind: "allowed", by, key };
   }
   if (by !== "id" || scope === null) return { kind: "allowed", by };
@@ -166,8 +168,8 @@ const vResolvedAccount = v.object({
 });
 
 /**
- * The caller of a tool by what the connection shows: the id, else the key's or the token's account. `null`: neither is
- * there. @throws AppError as `readCredentials`; `not_found` if the owner has replaced the id.
+ * Resolves the caller of a tool from its connection: the id that it names, otherwise the account of its key or token;
+ * `null` without any of them. @throws AppError as `readCredentials`; `not_found` if the owner has replaced the id.
  */
 export const resolveToolCaller = internalQuery({
   args: { name: v.optional(v.string()), keyHash: v.optional(v.string()), now: v.number() },
@@ -177,19 +179,19 @@ export const resolveToolCaller = internalQuery({
       name: v.string(),
       userId: v.string(),
       credential: vCredential,
-      /** Whether a key is all that was shown, and only reads. */
-      readsOnly: v.boolean(),
+      /** Whether the caller's key only reads. */
+      isReadOnly: v.boolean(),
     }),
     v.null(),
   ),
   handler: async (ctx, { keyHash, now, ...given }) => {
-    const shown = given.name ?? (await findShownAccount(ctx, keyHash, now));
-    if (shown === null) return null;
-    const { userId, row } = await resolveAccount(ctx, shown);
+    const publicName = given.name ?? (await findShownAccount(ctx, keyHash, now));
+    if (publicName === null) return null;
+    const { userId, row } = await resolveAccount(ctx, publicName);
     const owner = row?.login === undefined ? null : row;
     const { by, key } = await readCredentials(ctx, owner, keyHash, now);
-    const readsOnly = key !== undefined && key.scopes.every((scope) => scope === "read");
-    return { name: shown, userId, credential: by === "other" ? ("id" as const) : by, readsOnly };
+    const isReadOnly = key !== undefined && key.scopes.every((scope) => scope === "read");
+    return { name: publicName, userId, credential: by === "other" ? ("id" as const) : by, isReadOnly };
   },
 });
 
@@ -209,7 +211,7 @@ function buildNotes(
   row: Account | null,
   by: Credentials["by"] | null,
 ): Infer<typeof vResolvedAccount>["notes"] {
-  if (by === "id" || by === "other") return { owned: true, ownedNote: OWNED };
+  if (by === "id" || by === "other") return { owned: true, ownedNote: OWNED_NOTE };
   const dueAt = getClaimDueAt(row);
   return dueAt === null ? {} : { claimPending: toIso(dueAt), claimEndUrl: `${getSiteUrl()}/claim/end` };
 }
@@ -248,7 +250,7 @@ export const resolveRequestedAccount = internalQuery({
 });
 
 /** Notes the day of a key's use: one write a key and day. */
-export const noteKeyUse = defineMutation({ keyId: v.id("keys") }, async (ctx, { keyId }) => {
+export const recordKeyUse = defineMutation({ keyId: v.id("keys") }, async (ctx, { keyId }) => {
   const usedOn = toDay(Date.now());
   if ((await ctx.db.get("keys", keyId))?.usedOn !== usedOn) await ctx.db.patch("keys", keyId, { usedOn });
 });
@@ -264,7 +266,7 @@ export async function resolveAccountForRequest(
     { name, ...question, now: Date.now() },
   );
   if (newlyUsed !== undefined)
-    await ctx.runMutation(internal.identity.access.noteKeyUse, { keyId: newlyUsed });
+    await ctx.runMutation(internal.identity.access.recordKeyUse, { keyId: newlyUsed });
   return account;
 }
 
@@ -276,7 +278,7 @@ export async function requireSetter(ctx: MutationCtx): Promise<Account> {
 }
 
 /** Why an account cannot be claimed now: its owner, a pending claim, or the week after an ended one; `null` if it can. */
-export function explainTaken(row: Account | null): string | null {
+export function explainUnclaimable(row: Account | null): string | null {
   if (row?.login !== undefined) return "This userId has an owner already: choose another one";
   const { login, dueAt = 0 } = row?.claim ?? {};
   if (login !== undefined) return `Another claim of this userId is pending until ${formatDateTime(dueAt)}`;
@@ -294,7 +296,7 @@ export const createOwnerLink = internalMutation({
   handler: async (ctx, { userId }) => {
     const bot = getOptional("MESSENGER_BOT_NAME");
     const row = await findAccount(ctx, userId);
-    if (bot === undefined || explainTaken(row) !== null) return null;
+    if (bot === undefined || explainUnclaimable(row) !== null) return null;
     const ownerCode = row?.ownerCode ?? createRandomHex(12);
     if (row?.ownerCode === undefined) await saveAccount(ctx, userId, { ownerCode });
     return `https://t.me/${bot}?start=own_${ownerCode}`;

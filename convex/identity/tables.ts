@@ -103,7 +103,7 @@ export const accountTables = {
   pageSessions: defineTable({
     userId: v.string(),
     kind: literals("link", "session"),
-    /** The credential that asked for it: what a chat freezes cancels less. */
+    /** The credential that requested it: a freeze by a chat cancels less. */
     by: literals("login", "chat"),
     /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
     tokenHash: v.string(),

@@ -59,7 +59,7 @@ async function readMarketFacts(
   if (gathering === undefined)
     await collectFacts(ctx, requested, { freshMs: MINUTE, waitMs: deadlines.grounding });
   else await Promise.race([gathering, sleep(deadlines.grounding)]);
-  const query = { wanted: requested, withinMs: FACTS_GOOD_MS, at: getRoundedNow() };
+  const query = { requested, withinMs: FACTS_GOOD_MS, at: getRoundedNow() };
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 

@@ -41,12 +41,12 @@ type Outcome = Infer<typeof vOutcome>;
  */
 export async function collectFacts(
   ctx: ActionCtx,
-  wanted: readonly (CollectionRequest & { freshMs?: number })[],
+  requested: readonly (CollectionRequest & { freshMs?: number })[],
   { freshMs, waitMs = deadlines.publicData }: { freshMs: number; waitMs?: number },
 ): Promise<MissingCollection[]> {
   const end = () => AbortSignal.timeout(waitMs);
   const { mine, others } = await ctx.runMutation(internal.market.facts.claimCollections, {
-    wanted: wanted.map((one) => ({ freshMs, ...one })),
+    requested: requested.map((one) => ({ freshMs, ...one })),
   });
   const waitTurn = limitSourceRate(ctx);
   const store = batchCalls(async (outcomes: Outcome[]) => {
@@ -250,7 +250,7 @@ const HEADLINES = 6;
 async function collectNews(turns: WaitTurn, subject: string, ctx: ActionCtx): Promise<Fact[]> {
   const articles = await askHeadlines(turns, deadlines.publicData);
   const [markets] = LISTS;
-  const query = { wanted: [markets], withinMs: DAY, at: getRoundedNow() };
+  const query = { requested: [markets], withinMs: DAY, at: getRoundedNow() };
   const { facts } = await ctx.runQuery(internal.market.facts.readFactsAt, query);
   const names = indexNames([{ subject, kind: "symbol", value: subject }, ...facts]);
   return articles

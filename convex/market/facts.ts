@@ -13,10 +13,10 @@ import { MINUTE } from "../lib/time";
 import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
 
 /** Facts: their storage, their reads, and the search for coins in texts. */
-const SLOT_MS = 30 * MINUTE;
+const HALF_HOUR_MS = 30 * MINUTE;
 
 /** The start of a moment's half hour; epoch ms. */
-export const toHalfHour = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
+export const toHalfHour = (at: number): number => Math.floor(at / HALF_HOUR_MS) * HALF_HOUR_MS;
 
 export const toCollectionKey = ({ collector, subject }: CollectionRequest): string =>
   `${collector}:${subject}`;
@@ -54,12 +54,12 @@ function isListOfFacts(stored: unknown): stored is Fact[] {
 /** The latest facts of a collection, up to the half hour of `at`. */
 async function findLatest(
   ctx: QueryCtx,
-  wanted: CollectionRequest,
+  requested: CollectionRequest,
   at = Date.now(),
 ): Promise<Doc<"facts"> | null> {
   return ctx.db
     .query("facts")
-    .withIndex("by_key", (q) => q.eq("key", toCollectionKey(wanted)).lte("slot", toHalfHour(at)))
+    .withIndex("by_key", (q) => q.eq("key", toCollectionKey(requested)).lte("slot", toHalfHour(at)))
     .order("desc")
     .first();
 }
@@ -70,10 +70,10 @@ export type FactsAt = Infer<typeof vFactsAt>;
 /** The facts of these collections at `at` (epoch ms), and the collections without facts in the `withinMs` before. */
 export async function getFactsAt(
   ctx: QueryCtx,
-  { wanted, withinMs, at }: { wanted: readonly CollectionRequest[]; withinMs: number; at: number },
+  { requested, withinMs, at }: { requested: readonly CollectionRequest[]; withinMs: number; at: number },
 ): Promise<FactsAt> {
   const rows = await Promise.all(
-    wanted.map(async (one) => {
+    requested.map(async (one) => {
       const row = await findLatest(ctx, one, at);
       return { one, facts: row === null || at - row.collectedAt > withinMs ? null : decodeFacts(row) };
     }),
@@ -130,30 +130,30 @@ export async function findListedSymbol(
   name: string,
   now = Date.now(),
 ): Promise<string | null> {
-  return findSymbol((await getFactsAt(ctx, { wanted: LISTS, withinMs: Infinity, at: now })).facts, name);
+  return findSymbol((await getFactsAt(ctx, { requested: LISTS, withinMs: Infinity, at: now })).facts, name);
 }
 
 /** Longer than the longest wait for a collector. */
 const LEASE_MS = MINUTE;
 
 /** The cooldown of a source after a failure. */
-const REST_MS = MINUTE;
+const COOLDOWN_MS = MINUTE;
 
 /** The key of a collection in `platform/cache`. */
-export const toRefreshKey = (wanted: CollectionRequest): string => `facts:${toCollectionKey(wanted)}`;
+export const toRefreshKey = (requested: CollectionRequest): string => `facts:${toCollectionKey(requested)}`;
 
 /** Claims stale collections for the caller. Returns them, and the collections that another caller is collecting. */
 export const claimCollections = internalMutation({
-  args: { wanted: v.array(vCollectionRequest.extend({ freshMs: v.number() })) },
+  args: { requested: v.array(vCollectionRequest.extend({ freshMs: v.number() })) },
   returns: v.object({
     mine: v.array(vCollectionRequest),
     others: v.array(vCollectionRequest.extend({ key: v.string() })),
   }),
-  handler: async (ctx, { wanted }) => {
+  handler: async (ctx, { requested }) => {
     const now = Date.now();
     const mine: CollectionRequest[] = [];
     const others: (CollectionRequest & { key: string })[] = [];
-    for (const { freshMs, ...one } of wanted) {
+    for (const { freshMs, ...one } of requested) {
       // The facts themselves are large: they are not read if the refresh shows when they were collected.
       const key = toRefreshKey(one);
       const found = await findRefresh(ctx, key);
@@ -166,7 +166,7 @@ export const claimCollections = internalMutation({
   },
 });
 
-/** What became of a claim: its facts in their stored form, or the reason for their absence. */
+/** The outcome of a claim: its facts in their stored form, or the reason for their absence. */
 export const vOutcome = v.object({
   claim: vCollectionRequest,
   result: v.union(v.bytes(), v.string()),
@@ -179,7 +179,7 @@ export const storeFacts = defineMutation({ outcomes: v.array(vOutcome) }, (ctx, 
 
 export async function storeOutcomes(ctx: MutationCtx, outcomes: readonly Infer<typeof vOutcome>[]) {
   for (const { claim: one, result } of outcomes) {
-    const failure = typeof result === "string" ? { error: result, restMs: REST_MS } : null;
+    const failure = typeof result === "string" ? { error: result, restMs: COOLDOWN_MS } : null;
     await finishRefresh(ctx, toRefreshKey(one), failure);
     if (typeof result === "string") continue;
     const now = Date.now();
@@ -200,7 +200,7 @@ const LISTS_GOOD_MS = 25 * MINUTE;
 
 /**
  * Claims the lists of coins that would be older than half an hour at the next tick, so that pages have a market without
- * anybody asking for one; none while their source has no turn. Who claims them has their turns, too.
+ * any request. None while the source's rate limit is used up; a claim includes its turn at the source.
  */
 export async function claimOldLists(ctx: MutationCtx): Promise<CollectionRequest[]> {
   const claimed: CollectionRequest[] = [];
@@ -216,7 +216,7 @@ export async function claimOldLists(ctx: MutationCtx): Promise<CollectionRequest
 
 /** `getFactsAt` for actions. */
 export const readFactsAt = internalQuery({
-  args: { wanted: v.array(vCollectionRequest), withinMs: v.number(), at: v.number() },
+  args: { requested: v.array(vCollectionRequest), withinMs: v.number(), at: v.number() },
   returns: vFactsAt,
   handler: getFactsAt,
 });

@@ -31,7 +31,7 @@ export async function readListFacts(
   withinMs = Math.max(freshMs, MINUTE),
 ): Promise<Fact[]> {
   if (freshMs < DAY) await collectFacts(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
-  const query = { wanted: [LIST], withinMs, at: getRoundedNow() };
+  const query = { requested: [LIST], withinMs, at: getRoundedNow() };
   return (await ctx.runQuery(internal.market.facts.readFactsAt, query)).facts;
 }
 

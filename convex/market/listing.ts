@@ -40,7 +40,7 @@ export async function getListing(
 /** The listing of a token by stored facts alone. */
 export async function getStoredListing(ctx: ActionCtx, token: string): Promise<Listing> {
   if (isMajor(token)) return { kind: "known", symbol: token };
-  const query = { wanted: listCollections(token), withinMs: DAY, at: getRoundedNow() };
+  const query = { requested: listCollections(token), withinMs: DAY, at: getRoundedNow() };
   const { facts, absent }: FactsAt = await ctx.runQuery(internal.market.facts.readFactsAt, query);
   const symbol = findSymbol(facts, token);
   if (symbol !== null) return { kind: "known", symbol };

@@ -73,7 +73,7 @@ export function indexCoins(facts: readonly Fact[]): Map<string, Coin> {
 /** A coin's entry in the lists: its name, and its figures by kind. */
 function readListedCoin(symbol: string, facts: readonly Fact[]) {
   const ownFacts = facts.filter(({ subject, id }) => subject === symbol && id !== undefined);
-  const getValue = (wanted: FactKind) => ownFacts.find(({ kind }) => kind === wanted)?.value;
+  const getValue = (requestedKind: FactKind) => ownFacts.find(({ kind }) => kind === requestedKind)?.value;
   const number = (kind: FactKind) => {
     const value = getValue(kind);
     return typeof value === "number" ? value : null;

@@ -65,20 +65,21 @@ export function listClosesSince(closes: readonly HourlyClose[], since: number): 
 /** The hours of a price's course, which is as long as its change. */
 const COURSE_HOURS = 24;
 
-/** What is told of one coin only where somebody has asked for it. */
-const ASKED: readonly Collector[] = ["day", "book", "candles", "news"];
+/** The collections of a single coin, which exist once it was requested. */
+const ON_REQUEST: readonly Collector[] = ["day", "book", "candles", "news"];
 
 export type StoredMarket = { prices: PublicPrices["prices"]; coins: Map<string, Coin>; facts: Fact[] };
 
 /**
- * The market by the stored facts of a day, of which the lists are at most half an hour old while their source answers:
- * nobody is asked. A sampled token has one price and one change everywhere, by its samples.
- * @param symbol Whose own facts are read, too.
+ * The market by the facts stored within a day; no source is asked. The lists are at most half an hour old while their
+ * source answers. A sampled token has one price and one change everywhere, by its samples.
+ * @param symbol A coin whose own collections are read as well.
  */
 export async function readStoredMarket(ctx: ActionCtx, symbol?: string): Promise<StoredMarket> {
-  const asked = symbol === undefined ? [] : ASKED.map((collector) => ({ collector, subject: symbol }));
-  const wanted = [...LISTS, { collector: "perpetuals" as const, subject: "" }, ...asked];
-  const query = { wanted, withinMs: DAY, at: getRoundedNow() };
+  const onRequest =
+    symbol === undefined ? [] : ON_REQUEST.map((collector) => ({ collector, subject: symbol }));
+  const requested = [...LISTS, { collector: "perpetuals" as const, subject: "" }, ...onRequest];
+  const query = { requested, withinMs: DAY, at: getRoundedNow() };
   const [{ prices }, { facts }] = await Promise.all([
     readPrices(ctx, COURSE_HOURS),
     ctx.runQuery(internal.market.facts.readFactsAt, query),

@@ -12,7 +12,7 @@ import { vSendAttempt, vSendStep, type SendAttempt, type SendStep } from "./outb
 
 /** The one delivery of all cards: which are under way, and which come next. `messenger/actions` sends them. */
 
-/** A part to send, its card, and what stands for the card's chat. */
+/** A part to send, its card, and the key of the card's chat. */
 const vPart = vSendAttempt.extend({ messageId: v.id("messages"), chat: v.string() });
 export type Part = Infer<typeof vPart>;
 const vOutcome = v.object({ messageId: v.id("messages"), chat: v.string(), step: vSendStep });

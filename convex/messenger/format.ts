@@ -29,13 +29,14 @@ const CAPTION_LIMIT = 880;
  * Marks above the default bot's cards to a chat whose owner has not confirmed it. People trust a bot that they have
  * started, and any caller can invent a `userId` and name their chat.
  */
-const STRANGERS =
+const EXTERNAL_MARK =
   "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:";
-const NAMED = "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
+const UNCONFIRMED_MARK =
+  "✉️ This chat was named for an account of this service. If it is not yours, ignore this.";
 
-/** A part of a card with its mark. @param isForeign Whether the text is the caller's, not the service's. */
-export function markForeign(html: string, isForeign: boolean): string {
-  return [isForeign ? STRANGERS : NAMED, html].filter((text) => text !== "").join(GAP);
+/** A part of a card with its mark. @param isExternal Whether the text is the caller's, not the service's. */
+export function markUnconfirmed(html: string, isExternal: boolean): string {
+  return [isExternal ? EXTERNAL_MARK : UNCONFIRMED_MARK, html].filter((text) => text !== "").join(GAP);
 }
 
 /**
@@ -320,7 +321,7 @@ const SPOKEN: Readonly<Record<number, string>> = {
 export function describeFailure(status: number, message: string): string {
   const text = SPOKEN[status];
   if (text === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;
-  const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
+  const [, nothing] = /: nothing (was \w+)(?:, so [^:]+)?$/.exec(message) ?? [];
   return nothing === undefined ? text : `Nothing ${nothing}. ${text}`;
 }
 

@@ -49,7 +49,7 @@ async function sealNewToken(ctx: ActionCtx, userId: string, botToken: string): P
 }
 
 /** Defines the settings endpoint, under one of its names. */
-export function defineSettingsEndpoint(named: {
+export function defineSettingsEndpoint(described: {
   path: `/${string}`;
   summary: string;
   description?: string;
@@ -57,15 +57,15 @@ export function defineSettingsEndpoint(named: {
 }): MountedEndpoint {
   return defineEndpoint({
     methods: ["POST"],
-    path: named.path,
-    summary: named.summary,
+    path: described.path,
+    summary: described.summary,
     description:
-      named.description ??
+      described.description ??
       "If the user has set a bot of their own, it sends their reports; otherwise the default bot does. The token is sealed before it is stored, never returned and not tested: if the messenger refuses it for the next card, `deliveryProblem` of `/mcp/research/status` says so. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     limit: "settings",
     // The person who sets the chat can read the reports.
     access: "delivery",
-    example: { input: named.example, output: { success: true } },
+    example: { input: described.example, output: { success: true } },
     input: settingsInput,
     returns: z.object({ success: z.literal(true) }),
     handler: async (ctx, input, { caller: { keyHash } }) => {

@@ -42,7 +42,9 @@ import { messengerTables } from "./tables";
 
 const CODE_MS = 10 * MINUTE;
 
-/** The credential that ends a link: the account's own (afterwards it has no say any more), or the signed-in user's token. */
+/**
+ * The credential that ends a link: the account's own (which may do nothing afterwards), or the signed-in user's token.
+ */
 type EndedBy = "account" | "token";
 
 /**
@@ -165,14 +167,17 @@ export async function endLink(ctx: MutationCtx, userId: string, by: EndedBy): Pr
   if (link !== null) await dropLink(ctx, link, by);
 }
 
-/** Ends the link of a user whose data are deleted. An only login stays linked: without it nobody reaches the wallet. */
+/**
+ * Ends the link of a user whose data are deleted. An only login stays linked: the wallet could not be reached without
+ * it.
+ */
 export async function endErasedLink(ctx: MutationCtx, userId: string): Promise<void> {
   const link = await findLink(ctx, userId);
   if (link === null || !(await isLogin(ctx, userId, link.messengerId))) return endLink(ctx, userId, "token");
   await ctx.db.patch("messengerLinks", link._id, { messengerUsername: undefined, codeHash: undefined });
 }
 
-/** Ends the say of the linked and the former messenger account of a user whose login has changed. */
+/** Ends every right of the linked and the former messenger account of a user whose login has changed. */
 export async function endEveryLink(ctx: MutationCtx, userId: string): Promise<void> {
   await endLink(ctx, userId, "account");
   await saveAccount(ctx, userId, { formerLink: undefined });
@@ -191,7 +196,7 @@ export const findLinkedAccount = internalQuery({
   returns: v.union(
     v.object({
       userId: v.string(),
-      named: v.string(),
+      accountName: v.string(),
       confirmed: v.boolean(),
       /** The account belongs to a chat alone: its id was drawn, or is a secret that only its owner gives away. */
       isOfChat: v.boolean(),
@@ -204,7 +209,7 @@ export const findLinkedAccount = internalQuery({
     const { userId, confirmedAt } = link;
     return {
       userId,
-      named: await getAccountName(ctx, userId),
+      accountName: await getAccountName(ctx, userId),
       confirmed: confirmedAt !== undefined,
       isOfChat: parseMessengerLogin((await findOwner(ctx, userId))?.login) !== null,
     };
@@ -252,7 +257,11 @@ async function requireLinkable(
  * The user whose account a messenger account may freeze: by its link, by a link that ended less than two hours ago, or as
  * the login.
  */
-export async function findUserInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
+export async function findUserToFreeze(
+  ctx: QueryCtx,
+  messengerId: string,
+  now: number,
+): Promise<string | null> {
   const linked = await findUserOfMessenger(ctx, messengerId);
   if (linked !== null) return linked;
   const former = await ctx.db
@@ -270,8 +279,8 @@ export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string
 }
 
 /**
- * Handles a newly confirmed link: questions to another account become void, every account with a say is notified, and the
- * chat's alerts become the user's.
+ * Handles a newly confirmed link: questions to another account become void, every account that may act is notified, and
+ * the chat's alerts become the user's.
  */
 async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   await ctx.runMutation(internal.alerts.proposals.adoptAlerts, { from: toChatUser(messengerId), to: userId });
@@ -288,7 +297,7 @@ async function handleConfirmedLink(ctx: MutationCtx, userId: string, messengerId
 
 /**
  * Unlinks an account, and withdraws the open code of its user. A confirmed account is notified that its link has ended,
- * and keeps its say for two hours, unless it has unlinked itself.
+ * and may still freeze for two hours, unless it has unlinked itself.
  */
 export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">, by: EndedBy): Promise<void> {
   const { _id, userId, messengerId } = link;

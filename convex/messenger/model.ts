@@ -124,14 +124,14 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: OutgoingCard): Prom
 }
 
 /** The reason in the row of a cancelled card. */
-const CALLED_OFF = "called off";
+const CANCELLED = "called off";
 
 /** Cancels the unsent cards of a topic; a card that is being sent stops after its current part. */
 export async function cancelCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
     const cards = await queryByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
     for (const { _id } of cards) {
-      await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
+      await ctx.db.patch("messages", _id, { state: "skipped", error: CANCELLED });
     }
   }
 }
@@ -165,15 +165,15 @@ export async function findLinkedChat(ctx: QueryCtx, userId: string): Promise<str
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
 }
 
-/** The formerly linked messenger account, while it keeps its say and no other account acts in its place. */
+/** The formerly linked messenger account, for as long as it may freeze and no other account acts in its place. */
 export async function findFormerLink(ctx: QueryCtx, userId: string, now: number) {
   const former = (await findAccount(ctx, userId))?.formerLink;
   return former !== undefined && former.until > now ? former : null;
 }
 
 /**
- * The link whose account approves a user's orders: a confirmed one with a chat, and not while the formerly linked account
- * still has a say. `null` without one.
+ * The link whose account approves a user's orders: a confirmed one with a chat, and not while a formerly linked account
+ * may still freeze. `null` without one.
  */
 export async function findApprovingLink(
   ctx: QueryCtx,
@@ -285,8 +285,6 @@ export async function withdrawCode(ctx: MutationCtx, userId: string, kind: Code[
 export async function getDeliveryProblem(ctx: QueryCtx, userId: string): Promise<string | null> {
   // Enough for the start notices of ten shifts.
   const latest = await queryBy(ctx.db.query("messages"), "userId", userId).order("desc").take(12);
-  const ended = latest.find(
-    ({ state, error }) => !/^(?:queued|sending)$/.test(state) && error !== CALLED_OFF,
-  );
+  const ended = latest.find(({ state, error }) => !/^(?:queued|sending)$/.test(state) && error !== CANCELLED);
   return ended === undefined || ended.state === "sent" ? null : (ended.error ?? "It was not accepted");
 }

@@ -23,9 +23,9 @@ import { listUserWebhooks } from "./webhooks/events";
 /** Notices to every channel of an account, and a user's messenger settings. */
 
 /**
- * Notifies a user on every channel: the chat in their settings, the account of a confirmed link, and a former one while
- * it has a say.
- * @param notice.buttons For accounts with a say: a tap from any other chat has no effect.
+ * Notifies a user on every channel: the chat in their settings, the account of a confirmed link, and a former one for
+ * as long as it may freeze.
+ * @param notice.buttons For accounts that may freeze: a tap from any other chat has no effect.
  */
 export async function notifyEverywhere(
   ctx: MutationCtx,
@@ -64,7 +64,7 @@ export const notify = internalMutation({
   },
 });
 
-/** Whether what a user asks to be told of has somewhere to go: a chat of theirs, or a webhook. */
+/** Whether a user's alerts have a destination: a chat of theirs, or a webhook. */
 export const isReached = internalQuery({
   args: { userId: v.string() },
   returns: v.boolean(),

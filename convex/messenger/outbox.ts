@@ -11,7 +11,7 @@ import { log } from "../lib/log";
 import { applyChange } from "../lib/objects";
 import { NOBODY } from "../platform/records";
 import { DAY, MINUTE, SECOND } from "../lib/time";
-import { markForeign } from "./format";
+import { markUnconfirmed } from "./format";
 import {
   ANSWER,
   findConfig,
@@ -21,7 +21,7 @@ import {
   parsePlace,
   findUserOfMessenger,
 } from "./model";
-import { isNewsTo, moveSubscription, noteTaken } from "./subscriptions";
+import { isNewsTo, moveSubscription, recordAcceptance } from "./subscriptions";
 import { vButtons, vPicture, vReplaced, vSecret } from "./tables";
 import { vSendOutcome } from "../providers/sendOutcome";
 
@@ -156,7 +156,7 @@ export const advanceCard = internalMutation({
     }
     const isTaken = change.state === "sent";
     if (row.news !== undefined && (isTaken || (change.state === "failed" && step?.kind === "refused")))
-      await noteTaken(ctx, row.chatId ?? "", isTaken);
+      await recordAcceptance(ctx, row.chatId ?? "", isTaken);
     return applyStep(ctx, row, change);
   },
 });
@@ -247,7 +247,7 @@ async function beginNextAttempt(ctx: MutationCtx, row: Doc<"messages">): Promise
         part = `${part}\n\n…`;
         await ctx.db.patch("messages", row._id, { parts: [part] });
       }
-      if (chatId !== null) part = markForeign(part, isForeign);
+      if (chatId !== null) part = markUnconfirmed(part, isForeign);
     }
   }
   if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)

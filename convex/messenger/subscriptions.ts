@@ -20,21 +20,23 @@ import {
 } from "./model";
 import { vPicture, vSpan, vTopic, type Topic } from "./tables";
 
-/** The news that chats subscribe to: what each has switched on, and the cards that bring it. */
+/** News for chats that subscribe: each chat's topics, and the cards with the news. */
 
 type Subscription = Doc<"subscriptions">;
 
 /** A chat that has refused every card for this long gets no further one until it writes to the bot. */
-const PATIENCE_MS = 3 * DAY;
-/** Later it is no news. */
+const REFUSING_FOR_MS = 3 * DAY;
+/** Older news is not sent. */
 const NEWS_MS = 6 * HOUR;
-/** The chats whose cards are queued together, in a second: the messenger takes no more, and no other card waits for more. */
-const AT_ONCE = 25;
+/**
+ * The chats whose cards are queued together, once a second: more than the messenger accepts would delay other cards.
+ */
+const CHATS_PER_SECOND = 25;
 
 /**
  * Sends news to the service's own chat, and to every chat that subscribes to its topic, in the transaction that decides it.
  */
-export async function announce(
+export async function broadcast(
   ctx: MutationCtx,
   topic: Topic,
   card: Omit<OutgoingCard, "userId" | "chatId">,
@@ -76,14 +78,14 @@ async function queueCards(ctx: MutationCtx, news: ObjectType<typeof vNews>, curs
   const chats = await ctx.db
     .query("subscriptions")
     .withIndex("by_chatId", (q) => q.gt("chatId", cursor))
-    .take(AT_ONCE);
+    .take(CHATS_PER_SECOND);
   const buttons = [[{ text: "🔕 Stop these", command: `unsubscribe ${topic}` }]];
-  const own = await findServiceChat(ctx);
-  for (const place of chats.filter((one) => isReceiver(one, topic, own))) {
+  const serviceChat = await findServiceChat(ctx);
+  for (const place of chats.filter((one) => isReceiver(one, topic, serviceChat))) {
     const to = { userId: NOBODY, chatId: formatPlace(place), bot: "default" } as const;
     await enqueueCard(ctx, { ...card, ...to, news: topic, buttons });
   }
-  const next = chats[AT_ONCE - 1]?.chatId;
+  const next = chats[CHATS_PER_SECOND - 1]?.chatId;
   if (next !== undefined) await queueLater(ctx, news, next);
 }
 
@@ -93,14 +95,14 @@ async function findServiceChat(ctx: QueryCtx): Promise<string> {
   return (await getOneFrom(ctx.db, "chatMoves", "by_from", chatId))?.to ?? chatId;
 }
 
-/** Whether a chat gets a topic's news. @param own The service's own chat, which gets everything already. */
+/** Whether a chat gets a topic's news. @param serviceChat The service's own chat, which gets everything already. */
 function isReceiver(
   { chatId, chatName = chatId, topics, refusedSince = Infinity }: Subscription,
   topic: Topic,
-  own: string,
+  serviceChat: string,
 ): boolean {
-  if (chatId === own || chatName.toLowerCase() === own.toLowerCase()) return false;
-  return topics.includes(topic) && Date.now() - refusedSince < PATIENCE_MS;
+  if (chatId === serviceChat || chatName.toLowerCase() === serviceChat.toLowerCase()) return false;
+  return topics.includes(topic) && Date.now() - refusedSince < REFUSING_FOR_MS;
 }
 
 /** Whether a queued card is still news to its chat, which may have switched it off since. */
@@ -149,8 +151,8 @@ export const switchTopics = internalMutation({
   },
 });
 
-/** Stores whether a chat has taken a card. One that writes to the bot gets its news again. */
-export async function noteTaken(ctx: MutationCtx, chatId: string, isTaken: boolean): Promise<void> {
+/** Records whether a chat accepted a card. A chat that writes to the bot gets its news again. */
+export async function recordAcceptance(ctx: MutationCtx, chatId: string, isTaken: boolean): Promise<void> {
   const row = await findSubscription(ctx, chatId);
   if (row === null || (row.refusedSince === undefined) === isTaken) return;
   await ctx.db.patch("subscriptions", row._id, { refusedSince: isTaken ? undefined : Date.now() });
@@ -165,7 +167,7 @@ export async function moveSubscription(ctx: MutationCtx, from: string, to: strin
   else await ctx.db.delete("subscriptions", row._id);
 }
 
-/** The subscription of a private chat is the user's to whom it is linked, else the chat's own. */
+/** Gives the subscription of a private chat to its linked user, or back to the chat's own. */
 export async function adoptSubscription(ctx: MutationCtx, chatId: string, userId: string): Promise<void> {
   const row = await findSubscription(ctx, chatId);
   if (row !== null && row.userId !== userId) await ctx.db.patch("subscriptions", row._id, { userId });

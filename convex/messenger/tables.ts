@@ -147,7 +147,7 @@ export const messengerTables = {
     sealedBotToken: v.optional(v.string()),
     /** The kind of card, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
-    /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
+    /** The subject by which the card can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
     /** The news that it brings to a chat that subscribes to it; then the row ends with its delivery. */
     news: v.optional(vTopic),

@@ -38,9 +38,9 @@ export async function answerToggle(
   const decides = alone || messengerId === chatId;
   if (!decides && !(await isAdministrator(getRequired("MESSENGER_BOT_TOKEN"), { chatId, messengerId })))
     return { answer: isTap ? [] : [NOT_YOURS] };
-  const [, named = "", way = ""] = /^(?:(\w+)\s+)?(on|off)$/i.exec(argument.toLowerCase()) ?? [];
+  const [, topicName = "", way = ""] = /^(?:(\w+)\s+)?(on|off)$/i.exec(argument.toLowerCase()) ?? [];
   const all = listKeys(TOPICS);
-  const topics = way === "" ? [] : all.filter((topic) => named === "" || topic === named);
+  const topics = way === "" ? [] : all.filter((topic) => topicName === "" || topic === topicName);
   const place = { chatId, ...defined({ chatName, threadId }), isPrivate: alone };
   const change = { ...place, topics, isOn: way === "on" };
   const on: Topic[] = await ctx.runMutation(internal.messenger.subscriptions.switchTopics, change);

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { HOUR, SECOND } from "../lib/time";
 import { vRefusing } from "../platform/tables";
 
-/** What is checked of the service's own work, and the problems that users notice. */
+/** Checks of the service's own work, and the problems that users notice. */
 
 /** As `ownChecks` of `ops/shapes`; a test compares both. */
 export const vOwnChecks = v.object({

@@ -57,12 +57,12 @@ type Question = {
   /** The question is skipped without these variables. */
   needs?: readonly Variable[];
   /** The remedy of a failure. */
-  see: string;
+  remedy: string;
   /** @returns The problem, or `null`. A thrown error is a problem, too. */
   ask: (ctx: ActionCtx) => Promise<string | null>;
 };
 
-const PATIENCE_MS = 20 * SECOND;
+const TIMEOUT_MS = 20 * SECOND;
 
 /** The variables that endpoints of the contract need, and the effect of their absence. */
 const REQUIRED: readonly [Variable, string][] = [
@@ -80,14 +80,13 @@ const LOW_GAS_WEI = 1_000_000_000_000_000n;
 /** The burn address: a quote binds no taker. */
 const TAKER = "0x000000000000000000000000000000000000dEaD";
 
-const createFeedRequest = (feed: Feed) => (ctx: ActionCtx) =>
-  askFeed(limitSourceRate(ctx), feed, PATIENCE_MS);
+const createFeedRequest = (feed: Feed) => (ctx: ActionCtx) => askFeed(limitSourceRate(ctx), feed, TIMEOUT_MS);
 
 /** The smallest request to each public source. */
 const ASK_SOURCE: Readonly<Record<PublicSource, (ctx: ActionCtx) => Promise<unknown>>> = {
-  coinbase: (ctx) => askTrade(limitSourceRate(ctx), "BTC", PATIENCE_MS),
-  coingecko: (ctx) => askCoins(limitSourceRate(ctx), PATIENCE_MS),
-  hyperliquid: (ctx) => askPerpetuals(limitSourceRate(ctx), PATIENCE_MS),
+  coinbase: (ctx) => askTrade(limitSourceRate(ctx), "BTC", TIMEOUT_MS),
+  coingecko: (ctx) => askCoins(limitSourceRate(ctx), TIMEOUT_MS),
+  hyperliquid: (ctx) => askPerpetuals(limitSourceRate(ctx), TIMEOUT_MS),
   coindesk: createFeedRequest("coindesk"),
   cointelegraph: createFeedRequest("cointelegraph"),
   decrypt: createFeedRequest("decrypt"),
@@ -95,7 +94,7 @@ const ASK_SOURCE: Readonly<Record<PublicSource, (ctx: ActionCtx) => Promise<unkn
 
 const buildSourceQuestion = (source: PublicSource): Question => ({
   subject: SOURCE_NAMES[source],
-  see: "Reports say what is missing.",
+  remedy: "Reports say what is missing.",
   ask: async (ctx) => {
     await ASK_SOURCE[source](ctx);
     return null;
@@ -108,7 +107,7 @@ function buildModelQuestion(model: "LLM_MODEL" | "LLM_MODEL_SMALL"): Question {
   return {
     subject: isSmall ? "small model" : "LLM gateway",
     needs: isSmall ? ["LLM_GATEWAY_API_KEY", model] : ["LLM_GATEWAY_API_KEY"],
-    see: `Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and ${model}.`,
+    remedy: `Check LLM_GATEWAY_API_KEY, LLM_ENDPOINT and ${model}.`,
     ask: async (ctx) => {
       const prompt = {
         name: isSmall ? "doctor_small" : "doctor",
@@ -132,7 +131,7 @@ const QUESTIONS: readonly Question[] = [
   {
     subject: "agent API",
     needs: ["LLM_GATEWAY_API_KEY"],
-    see: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
+    remedy: "Switch the agent API on for the gateway's key, or check AGENT_API_URL.",
     ask: async () => {
       if (getAgentApiUrl() !== null) await readJob("doctor");
       return null;
@@ -141,7 +140,7 @@ const QUESTIONS: readonly Question[] = [
   {
     subject: "sentiment model",
     needs: ["SENTIMENT_API_KEY"],
-    see: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
+    remedy: "Check SENTIMENT_API_KEY, SENTIMENT_ENDPOINT and SENTIMENT_MODEL.",
     ask: async (ctx) => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
       const account = { billTo: "service", asksAgain: true } as const;
@@ -155,7 +154,7 @@ const QUESTIONS: readonly Question[] = [
   {
     subject: "messenger",
     needs: ["MESSENGER_BOT_TOKEN"],
-    see: "Copy MESSENGER_BOT_TOKEN again, and check MESSENGER_API_URL.",
+    remedy: "Copy MESSENGER_BOT_TOKEN again, and check MESSENGER_API_URL.",
     ask: async () => {
       const token = getRequired("MESSENGER_BOT_TOKEN");
       if ((await getBotUsername(token)) === null) return "the messenger does not know the bot's token.";
@@ -169,7 +168,7 @@ const QUESTIONS: readonly Question[] = [
   {
     subject: "swap provider",
     needs: ["SWAP_API_KEY"],
-    see: "Check SWAP_API_KEY and SWAP_API_URL.",
+    remedy: "Check SWAP_API_KEY and SWAP_API_URL.",
     ask: async () => {
       const tokens = { sellToken: toSwapAddress("USDC"), buyToken: toSwapAddress("WETH") };
       await requestQuote({ ...tokens, sellAmount: 1_000_000n, taker: TAKER, slippageBps: 100 });
@@ -179,11 +178,11 @@ const QUESTIONS: readonly Question[] = [
   {
     subject: "payment facilitator",
     needs: ["X402_FACILITATOR_URL"],
-    see: "Check X402_FACILITATOR_URL.",
+    remedy: "Check X402_FACILITATOR_URL.",
     ask: async () => ((await readVersion()) === null ? "it does not say what it supports." : null),
   },
   ...PUBLIC_SOURCES.map(buildSourceQuestion),
-  { subject: "chain", see: "Set CHAIN_RPC_URL to a node of Base.", ask: findChainProblem },
+  { subject: "chain", remedy: "Set CHAIN_RPC_URL to a node of Base.", ask: findChainProblem },
 ];
 
 async function findChainProblem(): Promise<string | null> {
@@ -257,7 +256,7 @@ const healthShape = z.object({ caller: z.object({ address: z.string() }) });
 /** The address by which this deployment counts a caller who sends a forged one; `null` if it was not reached. */
 async function findCountedAddress(): Promise<string | null> {
   const headers = { "X-Forwarded-For": FORGED };
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const answer = await exchange(`${getSiteUrl()}/health`, { headers, signal });
   const health = answer.kind === "answer" ? healthShape.safeParse(parseTolerantly(answer.text)) : null;
   return health?.data?.caller.address ?? null;
@@ -266,10 +265,10 @@ async function findCountedAddress(): Promise<string | null> {
 const FORGEABLE =
   "callers can choose the address that limits count by: set TRUSTED_PROXY_HOPS to the number of proxies before the deployment, 1 on Convex cloud";
 
-async function findTrouble({ ask: question, see }: Question, ctx: ActionCtx): Promise<string | null> {
+async function findTrouble({ ask: question, remedy }: Question, ctx: ActionCtx): Promise<string | null> {
   try {
     return await question(ctx);
   } catch (error) {
-    return `${getErrorMessage(error)}. ${see}`;
+    return `${getErrorMessage(error)}. ${remedy}`;
   }
 }

@@ -17,7 +17,7 @@ import { getCoinName, getCoinPath, PriceCard } from "./prices";
 import { Impacts, OutlookLine } from "./research";
 import { SignalCard } from "./signal";
 
-/** One coin: its price, what was measured of it, the newest report, signal and whales. No visit asks a source. */
+/** One coin: its price, its other figures, the newest report, signal and whales. No visit asks a source. */
 
 const [OTHERS, WHALES] = [8, 5];
 
@@ -33,15 +33,20 @@ const TOLD_ELSEWHERE: readonly FactKind[] = [
   "statement",
 ];
 
-/** @param wanted A symbol or a name, in any case. @throws AppError `not_found` for a coin that nothing is known of. */
-export async function buildCoinPage(ctx: ActionCtx, wanted: string, now: number): Promise<Page> {
-  const { symbol } = await getStoredListing(ctx, resolveSymbol(wanted));
+/**
+ * @param requestedCoin A symbol or a name, in any case. @throws AppError `not_found` for a coin that no source knows.
+ */
+export async function buildCoinPage(ctx: ActionCtx, requestedCoin: string, now: number): Promise<Page> {
+  const { symbol } = await getStoredListing(ctx, resolveSymbol(requestedCoin));
   const token = PRICED_TOKENS.find((one) => one === symbol);
   const market = await readStoredMarket(ctx, symbol);
   const coin = market.coins.get(symbol);
   const facts = market.facts.filter(({ subject }) => subject === symbol);
   if (coin === undefined && token === undefined && facts.length === 0)
-    throw new AppError("not_found", `Nothing was measured of ${symbol} in the last day: ask the bot for it`);
+    throw new AppError(
+      "not_found",
+      `There are no figures of ${symbol} from the last day: ask the bot for its price, and they appear here`,
+    );
   const terms = { token: symbol, alertType: null, before: NEVER, since: now, limit: WHALES };
   const [writings, signals, { alerts }] = await Promise.all([
     readWritings(ctx, symbol),

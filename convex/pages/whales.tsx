@@ -10,7 +10,7 @@ import type { Page } from "./layout";
 import { Chips, Empty, Movements, OpenBot, Pager } from "./parts";
 import { getCoinPath } from "./prices";
 
-/** Large movements, newest first, of one coin or kind, or of all; and what went to exchanges and left them. */
+/** Large movements, newest first, of one coin or kind, or of all; and the flow to and from exchanges. */
 
 const [LISTED, COINS] = [30, 8];
 
@@ -19,17 +19,17 @@ export function readWhales(ctx: ActionCtx, now: number, limit: number): Promise<
   return ctx.runQuery(internal.whales.alerts.listAlertsSince, { since: startOfMinute(now) - 7 * DAY, limit });
 }
 
-type Wish = { token?: string | undefined; kind?: AlertType | undefined; before?: number | undefined };
+type Filter = { token?: string | undefined; kind?: AlertType | undefined; before?: number | undefined };
 
-function getAddress(wish: Wish): string {
-  const given = Object.entries(wish).flatMap(([name, value]) =>
+function buildPath(filter: Filter): string {
+  const given = Object.entries(filter).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   );
   return given.length === 0 ? "/whales" : `/whales?${new URLSearchParams(given).toString()}`;
 }
 
-export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): Promise<Page> {
-  const { token, kind, before = NEVER } = wish;
+export async function buildWhalesPage(ctx: ActionCtx, filter: Filter, now: number): Promise<Page> {
+  const { token, kind, before = NEVER } = filter;
   const hour = Math.floor(now / HOUR) * HOUR;
   const terms = { token: token ?? null, alertType: kind ?? null, before, since: hour - 23 * HOUR };
   const page = await ctx.runQuery(internal.whales.alerts.listAlertPage, { ...terms, limit: LISTED });
@@ -49,7 +49,7 @@ export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): 
       <Chips
         label="Coins"
         choices={[undefined, ...coins].map((one) => ({
-          href: getAddress({ token: one, kind }),
+          href: buildPath({ token: one, kind }),
           name: one ?? "All coins",
           isShown: one === token,
         }))}
@@ -57,7 +57,7 @@ export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): 
       <Chips
         label="Kinds"
         choices={[undefined, ...kinds].map((one) => ({
-          href: getAddress({ token, kind: one }),
+          href: buildPath({ token, kind: one }),
           name: one === undefined ? "All kinds" : KIND_NAMES[one],
           isShown: one === kind,
         }))}
@@ -67,18 +67,18 @@ export async function buildWhalesPage(ctx: ActionCtx, wish: Wish, now: number): 
           <a href={getCoinPath(token)}>Price, research and signals of {token}</a>
         </p>
       )}
-      {wish.before === undefined && flows.length > 0 && <Flows of={flows} until={hour + HOUR} />}
+      {filter.before === undefined && flows.length > 0 && <Flows of={flows} until={hour + HOUR} />}
       {alerts.length === 0 ? (
         <Empty>
-          Nothing like it was seen{wish.before === undefined ? " yet" : " among those"}. Base is looked at
+          Nothing like it was seen{filter.before === undefined ? " yet" : " among those"}. Base is looked at
           every five minutes, the other chains every hour.
         </Empty>
       ) : (
         <Movements alerts={alerts} now={now} />
       )}
       <Pager
-        back={wish.before === undefined ? null : { href: getAddress({ token, kind }), name: "The newest" }}
-        on={older === null ? null : { href: getAddress({ token, kind, before: older }), name: "Older" }}
+        back={filter.before === undefined ? null : { href: buildPath({ token, kind }), name: "The newest" }}
+        on={older === null ? null : { href: buildPath({ token, kind, before: older }), name: "Older" }}
       />
     </>
   );

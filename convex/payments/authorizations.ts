@@ -60,22 +60,22 @@ export function tryAuthorization(authorization: PaymentAuthorization): Promise<F
 
 /** Checks everything about an authorization but the balance behind it. @throws AppError `upstream` */
 export async function isSignedAndUnused(authorization: PaymentAuthorization): Promise<boolean> {
-  const [seen, isSigned] = await Promise.all([
+  const [feasibility, isSigned] = await Promise.all([
     untilFeasible(authorization, () => readOnce(authorization)),
     isSignedByPayer(authorization),
   ]);
-  return seen.kind === "unused" && isSigned;
+  return feasibility.kind === "unused" && isSigned;
 }
 
 async function untilFeasible(
   authorization: PaymentAuthorization,
-  look: () => Promise<Feasibility>,
+  poll: () => Promise<Feasibility>,
 ): Promise<Feasibility> {
   const refusal = checkTerms(authorization);
   if (refusal !== null) return refusal;
   const waits = AbortSignal.timeout(deadlines.lag);
   try {
-    return await untilKnown(look, (failure) => waits.aborted || isFinal(failure, authorization));
+    return await untilKnown(poll, (failure) => waits.aborted || isFinal(failure, authorization));
   } catch (error) {
     if (error instanceof NotFeasibleYet) return error.refused;
     throw error;
@@ -129,7 +129,7 @@ async function readOnce(authorization: PaymentAuthorization): Promise<Feasibilit
 
 async function tryOnce(authorization: PaymentAuthorization): Promise<Feasibility> {
   const relayer = getServiceAddress("relayer");
-  const [seen, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
+  const [feasibility, { gas: estimate, native, fees, l1Fee }] = await Promise.all([
     readOnce(authorization),
     prepareTransaction(
       relayer ?? parseStoredAddress(authorization.to),
@@ -137,8 +137,8 @@ async function tryOnce(authorization: PaymentAuthorization): Promise<Feasibility
       null,
     ),
   ]);
-  if (seen.kind !== "unused") return seen;
-  if (BigInt(seen.balance) < BigInt(authorization.value)) throw new NotFeasibleYet(SHORT);
+  if (feasibility.kind !== "unused") return feasibility;
+  if (BigInt(feasibility.balance) < BigInt(authorization.value)) throw new NotFeasibleYet(SHORT);
   if (estimate.kind === "reverts") throw new NotFeasibleYet(explainRevert(estimate.reason));
   const gas = computeGasLimit(estimate.gas);
   if (gas > MAX_GAS)
@@ -153,7 +153,7 @@ async function tryOnce(authorization: PaymentAuthorization): Promise<Feasibility
       "The payment relayer cannot pay the network fee: nothing was moved. Pay by transfer and send its hash",
     );
   }
-  return seen;
+  return feasibility;
 }
 
 /** Revert reasons of the USDC contract, which public nodes pass on. */

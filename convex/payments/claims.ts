@@ -31,7 +31,7 @@ import { ALREADY_USED, buildRefusal, vRefusal, type Refusal } from "./terms";
 const MAX_UNDER_WAY = 10;
 
 /** The result of a look-up on the chain. */
-const vSeen = v.union(
+const vObserved = v.union(
   v.object({
     kind: v.literal("transfers"),
     /** Transfers of a transaction; `authorization`: the nonce of the signed payment (EIP-3009) behind the transfer. */
@@ -42,20 +42,20 @@ const vSeen = v.union(
   /** An unused authorization; `balance`: its payer's, in digits of USDC's smallest unit. */
   v.object({ kind: v.literal("unused"), balance: v.string() }),
 );
-export type SeenTransfers = Extract<Infer<typeof vSeen>, { kind: "transfers" }>;
+export type ObservedTransfers = Extract<Infer<typeof vObserved>, { kind: "transfers" }>;
 
 const vClaimed = v.union(vTicket, vRefusal);
 export type Claimed = Infer<typeof vClaimed>;
-/** A look-up that an earlier caller has left behind is still running. */
+/** The look-up of an earlier request is still running. */
 const vLooking = v.object({ kind: v.literal("looking") });
 
 export const vPurchase = {
   proof: vPaymentProof,
   order: vReportOrder,
   /** `proofs.hashPresented`. */
-  shown: v.string(),
+  presentedHash: v.string(),
   /** The `userId` as sent, before aliases are resolved: the payer has signed this one. */
-  named: v.optional(v.string()),
+  requestedId: v.optional(v.string()),
   /** The hash of the caller's key. */
   keyHash: v.optional(v.string()),
 };
@@ -71,8 +71,8 @@ export const joinExistingClaim = internalMutation({
   handler: async (ctx, { isSlow, ...given }): Promise<Claimed | Infer<typeof vLooking> | null> => {
     const found = await findJoinedClaim(ctx, given);
     if (found !== null) return found;
-    const { proof, shown } = given;
-    const subject = `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${shown}`;
+    const { proof, presentedHash } = given;
+    const subject = `look:${proof.kind === "hash" ? proof.txHash : toPaymentKey(proof.authorization)}:${presentedHash}`;
     if ((await findWork(ctx, subject)) !== null) return { kind: "looking" };
     if (!isSlow) return null;
     await enqueueWork(ctx, internal.payments.settlement.lookUpProof, given, { subject, attempts: 1 });
@@ -95,14 +95,14 @@ async function joinEarlierClaim(ctx: MutationCtx, given: Purchase): Promise<Clai
   const { proof, order } = given;
   const owed = proof.kind === "hash" ? null : await findOwedClaim(ctx, proof.authorization.from, order);
   if (proof.kind === "hash" || owed === null) return null;
-  await putSignedClaim(ctx, given, proof.authorization, { state: "joined", joins: owed._id });
+  await writeSignedClaim(ctx, given, proof.authorization, { state: "joined", joins: owed._id });
   return joinClaim(ctx, owed);
 }
 
 /** Writes the claim of a signed payment; a refused claim of the same payment is replaced. */
-async function putSignedClaim(
+async function writeSignedClaim(
   ctx: MutationCtx,
-  { order, shown }: Purchase,
+  { order, presentedHash }: Purchase,
   authorization: PaymentAuthorization,
   state: Pick<Doc<"paymentClaims">, "state" | "joins">,
 ): Promise<Id<"paymentClaims">> {
@@ -110,7 +110,7 @@ async function putSignedClaim(
   const claim = {
     key,
     order,
-    shown,
+    presentedHash,
     payer: authorization.from,
     authorization,
     createdAt: Date.now(),
@@ -128,30 +128,30 @@ async function putSignedClaim(
  * @throws AppError `rate_limited` if the payer's other open payments leave too little for this one.
  */
 export const claimPayment = internalMutation({
-  args: { ...vPurchase, seen: vSeen },
+  args: { ...vPurchase, observed: vObserved },
   returns: vClaimed,
-  handler: async (ctx, { seen, ...given }): Promise<Claimed> => {
+  handler: async (ctx, { observed, ...given }): Promise<Claimed> => {
     const found = await findJoinedClaim(ctx, given);
     if (found !== null) return found;
-    if (seen.kind === "transfers") return claimTransfer(ctx, given, seen);
-    return (await joinEarlierClaim(ctx, given)) ?? claimSigned(ctx, given, BigInt(seen.balance));
+    if (observed.kind === "transfers") return claimTransfer(ctx, given, observed);
+    return (await joinEarlierClaim(ctx, given)) ?? claimSigned(ctx, given, BigInt(observed.balance));
   },
 });
 
 async function findJoinedClaim(
   ctx: MutationCtx,
-  { proof, order, shown, keyHash }: Purchase,
+  { proof, order, presentedHash, keyHash }: Purchase,
 ): Promise<Claimed | null> {
   if (proof.kind === "authorization") {
     const row = await findClaimByPayment(ctx, proof.authorization);
     const claim = row?.joins === undefined ? row : await requireClaim(ctx, row.joins);
     // A refused payment has moved nothing: it, and payments that have joined it, may be presented again.
     if (row === null || claim === null || claim.state === "refused") return null;
-    return row.shown === shown ? joinClaim(ctx, claim) : ALREADY_USED;
+    return row.presentedHash === presentedHash ? joinClaim(ctx, claim) : ALREADY_USED;
   }
   const rows = await queryBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
-  // `shown` holds the proof's signature: what anybody can read from the chain, a settlement's hash, is no claim's.
-  const row = rows.find((one) => one.shown === shown);
+  // `presentedHash` covers the proof's signature: a settlement's hash, which anybody can read on the chain, matches none.
+  const row = rows.find((one) => one.presentedHash === presentedHash);
   if (row === undefined) return null;
   const by = { userId: order.userId, keyHash };
   const bare = proof.signature === undefined ? await checkBareHash(ctx, row.payer, by) : null;
@@ -164,29 +164,29 @@ async function findJoinedClaim(
  */
 async function claimTransfer(
   ctx: MutationCtx,
-  { order, shown, keyHash }: Purchase,
-  { candidates, proven }: SeenTransfers,
+  { order, presentedHash, keyHash }: Purchase,
+  { candidates, proven }: ObservedTransfers,
 ): Promise<Claimed> {
   let refused: Refusal = ALREADY_USED;
   const { userId } = order;
   for (const { authorization, ...transfer } of candidates) {
     const { from: payer, txHash } = transfer;
-    if (await isOfClaim(ctx, payer, authorization)) continue;
+    if (await belongsToClaim(ctx, payer, authorization)) continue;
     const bare = proven ? null : await checkBareHash(ctx, payer, { userId, keyHash });
     if (bare !== null) refused = bare;
     const key = `log:${toTransferKey(transfer)}`;
     if (bare !== null || !(await buyReport(ctx, transfer, key, { userId, keyHash, proven }))) continue;
-    const made = { key, order, shown, payer, txHash, createdAt: Date.now() };
+    const made = { key, order, presentedHash, payer, txHash, createdAt: Date.now() };
     const claimId = await ctx.db.insert("paymentClaims", { ...made, state: "paid" });
     await startWriting(ctx, { _id: claimId, payer, order });
-    return { kind: "claim", claimId, shown };
+    return { kind: "claim", claimId, presentedHash };
   }
   return refused;
 }
 
 /** Claims an unused authorization, and enqueues its settlement. */
 async function claimSigned(ctx: MutationCtx, given: Purchase, balance: bigint): Promise<Claimed> {
-  const { proof, shown } = given;
+  const { proof, presentedHash } = given;
   if (proof.kind === "hash") return ALREADY_USED;
   const { authorization } = proof;
   const payer = authorization.from;
@@ -201,9 +201,9 @@ async function claimSigned(ctx: MutationCtx, given: Purchase, balance: bigint): 
       { retryAfterMs: 5 * SECOND },
     );
   }
-  const claimId = await putSignedClaim(ctx, given, authorization, { state: "settling" });
+  const claimId = await writeSignedClaim(ctx, given, authorization, { state: "settling" });
   await startSettling(ctx, claimId);
-  return { kind: "claim", claimId, shown };
+  return { kind: "claim", claimId, presentedHash };
 }
 
 const FAILED = buildRefusal(
@@ -212,7 +212,7 @@ const FAILED = buildRefusal(
 );
 
 /** Whether a transfer belongs to the claim of a signed payment: its hash is public, so it proves nothing. */
-async function isOfClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
+async function belongsToClaim(ctx: QueryCtx, from: string, nonce: string | undefined): Promise<boolean> {
   const row = nonce === undefined ? null : await findClaimByPayment(ctx, { from, nonce });
   return row !== null && row.state !== "refused" && row.state !== "joined";
 }

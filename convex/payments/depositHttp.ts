@@ -25,7 +25,7 @@ const payload = z.looseObject({ txHash: hash.optional() }).transform((body) => {
   const txHashes = JSON.stringify(body)
     .toLowerCase()
     .match(/0x[0-9a-f]{64}(?![0-9a-f])/g);
-  return { named: [...new Set(txHashes ?? [])].slice(0, MOST_NAMED), asked: body.txHash };
+  return { requestedHashes: [...new Set(txHashes ?? [])].slice(0, MOST_NAMED), plainHash: body.txHash };
 });
 
 const deposit: MountedEndpoint = defineEndpoint({
@@ -60,13 +60,13 @@ const deposit: MountedEndpoint = defineEndpoint({
     pending: z.array(z.object({ txHash: z.string() })).describe("Not known yet"),
     ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
   }),
-  handler: async (ctx, { named, asked }) => {
+  handler: async (ctx, { requestedHashes, plainHash }) => {
     await raceDeadline(AbortSignal.timeout(deadlines.deposit), readNow(ctx));
     const { credited, ignored } = await ctx.runQuery(internal.payments.deposits.findKnownTransactions, {
-      named,
+      requestedHashes,
     });
-    const isKnown = [...credited, ...ignored].some(({ txHash }) => txHash === asked);
-    const pending = asked === undefined || isKnown ? [] : [{ txHash: asked }];
+    const isKnown = [...credited, ...ignored].some(({ txHash }) => txHash === plainHash);
+    const pending = plainHash === undefined || isKnown ? [] : [{ txHash: plainHash }];
     return { success: true, credited, pending, ignored };
   },
 });

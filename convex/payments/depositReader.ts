@@ -39,8 +39,8 @@ export const readDeposits = withUsage(
       await store({ from: null, to: stored, transfers: [] });
     } else {
       if (cursor.block > last) await correct(false);
-      const reached = Math.min(cursor.block, last);
-      stored = again ? Math.max(Math.min(cursor.start, last), reached - AGAIN_BLOCKS) : reached;
+      const readTo = Math.min(cursor.block, last);
+      stored = again ? Math.max(Math.min(cursor.start, last), readTo - AGAIN_BLOCKS) : readTo;
     }
     for await (const { last: to, value } of readTransfersTo(parseStoredAddress(wallet), stored + 1, last)) {
       const transfers = value

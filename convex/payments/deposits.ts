@@ -147,16 +147,16 @@ function queryUnmatched(ctx: QueryCtx, from: string) {
 
 /** Finds the stored transfers of the transactions in a webhook. */
 export const findKnownTransactions = internalQuery({
-  args: { named: v.array(v.string()) },
+  args: { requestedHashes: v.array(v.string()) },
   returns: v.object({
     credited: v.array(
       v.object({ txHash: v.string(), logIndex: v.number(), amountUsdc: v.string(), credits: v.number() }),
     ),
     ignored: v.array(v.object({ txHash: v.string(), reason: v.string() })),
   }),
-  handler: async (ctx, { named }) => {
+  handler: async (ctx, { requestedHashes }) => {
     const found = await Promise.all(
-      named.map((txHash) =>
+      requestedHashes.map((txHash) =>
         ctx.db
           .query("transfers")
           .withIndex("by_txHash_and_position", (q) => q.eq("txHash", txHash))

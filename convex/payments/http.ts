@@ -92,8 +92,8 @@ const report: MountedEndpoint = defineEndpoint({
     const order = { focus: token ?? "", ...defined({ userId }) };
     if (paymentProof.kind === "hash") await charge(ctx, "lookUp", caller);
     const { redeem } = await import("./redemption");
-    const by = defined({ keyHash: caller.keyHash, named: requestedId });
-    const purchase = { proof: paymentProof, order, shown: hashPresented(paymentProof, order), ...by };
+    const by = defined({ keyHash: caller.keyHash, requestedId });
+    const purchase = { proof: paymentProof, order, presentedHash: hashPresented(paymentProof, order), ...by };
     const redeemed = await holdSlot(ctx, caller, () => redeem(ctx, purchase), { isOrder: true });
     if (redeemed.kind === "refused") throw buildPaymentRequired(redeemed);
     const { focus, headers: receipt } = redeemed;

@@ -50,8 +50,8 @@ export type ClaimWork = ObjectType<typeof vClaimWork>;
 export const vTicket = v.object({
   kind: v.literal("claim"),
   claimId: v.id("paymentClaims"),
-  /** The claim's `shown`. */
-  shown: v.string(),
+  /** The claim's `presentedHash`. */
+  presentedHash: v.string(),
 });
 export type ClaimTicket = Infer<typeof vTicket>;
 
@@ -105,8 +105,8 @@ export async function findOwedClaim(
 
 /** Joins a claim: its running work goes on, failed work runs now, and missing work is enqueued. */
 export async function joinClaim(ctx: MutationCtx, row: Claim): Promise<ClaimTicket | Refusal> {
-  const { _id: claimId, shown, answeredAt = Infinity, order } = row;
-  const ticket = { kind: "claim" as const, claimId, shown };
+  const { _id: claimId, presentedHash, answeredAt = Infinity, order } = row;
+  const ticket = { kind: "claim" as const, claimId, presentedHash };
   if (row.state === "delivered") {
     const keptMs = order.userId === undefined ? REPLAY_UNNAMED_MS : REPLAY_MS;
     return Date.now() - answeredAt <= keptMs ? ticket : ALREADY_USED;

@@ -93,7 +93,7 @@ export function hashPresented(proof: PaymentProof, { userId = "", focus }: Repor
 
 /** Parses a proof. A bare hash comes first, because its 64 digits are valid base64, too. */
 export function parseProof(text: string): PaymentProof | Refusal {
-  if (text.length > MAX_LENGTH) return buildUnreadable("it is too long");
+  if (text.length > MAX_LENGTH) return buildUnreadable(`it is longer than ${MAX_LENGTH} characters`);
   const plain = readHash(text) ?? readJson(text);
   if (plain !== null) return plain;
   const decoded = decodeBase64(text);
@@ -131,9 +131,15 @@ function readPayment(fields: Record<string, unknown>): PaymentProof | Refusal {
   if (!payment.success) return buildUnreadable("it is neither an x402 version 1 nor a version 2 payload");
   const { scheme, network, payload } = payment.data;
   if (scheme !== "exact")
-    return buildRefusal("unsupported_scheme", "Only the x402 scheme exact is supported");
+    return buildRefusal(
+      "unsupported_scheme",
+      "Only the x402 scheme exact is supported: sign one of the terms in accepts",
+    );
   if (network !== "base" && network !== "eip155:8453") {
-    return buildRefusal("invalid_network", "Only payments on Base (eip155:8453) are accepted");
+    return buildRefusal(
+      "invalid_network",
+      "Only payments on Base (eip155:8453) are accepted: sign one of the terms in accepts",
+    );
   }
   const parsed = authorizationShape.safeParse(payload);
   if (!parsed.success) return buildUnreadable(`payload.${describeProblem(parsed.error)}`);

@@ -16,7 +16,7 @@ import { findAuthorizationUse, isSignedBy } from "../providers/chain/usdc";
 import { findOutage } from "../providers/models/gateway";
 import { isSignedAndUnused, tryAuthorization } from "./authorizations";
 import { buildPaidHeaders, canSettleAuthorizations } from "./challenge";
-import type { Claimed, Purchase, SeenTransfers } from "./claims";
+import type { Claimed, Purchase, ObservedTransfers } from "./claims";
 import type { ClaimTicket } from "./progress";
 import { buildProofText } from "./proofs";
 import type { PaymentAuthorization, HashProof, ReportOrder } from "./tables";
@@ -65,10 +65,10 @@ export const redeem = withUsage(async (ctx, given: Purchase): Promise<Redeemed |
  * @throws AppError `not_found` if no source knows the order's token: the payment stays unspent.
  */
 export async function lookUpPayment(ctx: ActionCtx, given: Purchase): Promise<Claimed> {
-  const { proof, order, named } = given;
+  const { proof, order, requestedId } = given;
   const purchase = { ...given, order: { ...order, focus: await requireListedFocus(ctx, order.focus) } };
   // The payer has signed the token and the userId as sent.
-  const signed = named === undefined ? order : { ...order, userId: named };
+  const signed = requestedId === undefined ? order : { ...order, userId: requestedId };
   return proof.kind === "hash"
     ? lookUpHash(ctx, purchase, proof, signed)
     : lookUpSigned(ctx, purchase, proof.authorization);
@@ -76,7 +76,7 @@ export async function lookUpPayment(ctx: ActionCtx, given: Purchase): Promise<Cl
 
 async function lookUpSigned(
   ctx: ActionCtx,
-  wanted: Purchase,
+  purchase: Purchase,
   authorization: PaymentAuthorization,
 ): Promise<Claimed> {
   if (!canSettleAuthorizations()) {
@@ -85,24 +85,24 @@ async function lookUpSigned(
       "This service does not execute signed payments: send a transfer, and then its transaction hash as the proof",
     );
   }
-  const { order } = wanted;
+  const { order } = purchase;
   const { claimPayment } = internal.payments.claims;
-  // It joins what is owed, whatever its payer holds; were that given by now, it would be told to come again.
+  // It joins the owed claim, whatever its payer holds. If that was delivered meanwhile, the mutation asks for a later try.
   if (
     (await ctx.runQuery(internal.payments.claims.isOwed, { payer: authorization.from, order })) &&
     (await isSignedAndUnused(authorization))
   )
-    return ctx.runMutation(claimPayment, { ...wanted, seen: { kind: "unused", balance: "0" } });
-  const seen = await tryAuthorization(authorization);
-  if (seen.kind === "refused") return seen;
-  if (seen.kind === "used") return lookUpUsed(ctx, wanted, authorization);
+    return ctx.runMutation(claimPayment, { ...purchase, observed: { kind: "unused", balance: "0" } });
+  const observed = await tryAuthorization(authorization);
+  if (observed.kind === "refused") return observed;
+  if (observed.kind === "used") return lookUpUsed(ctx, purchase, authorization);
   // No payment is executed while no report can be written.
   const outage = await findOutage(ctx);
   if (outage !== null) {
     const error = `${outage}: no report could be written, and nothing was taken. Send the same proof again shortly`;
     throw new AppError("paused", error, { retryAfterMs: OUTAGE_AGAIN_MS });
   }
-  return ctx.runMutation(claimPayment, { ...wanted, seen });
+  return ctx.runMutation(claimPayment, { ...purchase, observed });
 }
 
 /** The result of a probe is kept as long. */
@@ -123,13 +123,13 @@ async function requireListedFocus(ctx: ActionCtx, token: string): Promise<string
 
 async function lookUpHash(
   ctx: ActionCtx,
-  wanted: Purchase,
+  purchase: Purchase,
   proof: HashProof,
   signed: ReportOrder,
 ): Promise<Claimed> {
-  const seen = await findCandidates(proof, signed);
-  if (seen.kind === "refused") return seen;
-  return ctx.runMutation(internal.payments.claims.claimPayment, { ...wanted, proof, seen });
+  const observed = await findCandidates(proof, signed);
+  if (observed.kind === "refused") return observed;
+  return ctx.runMutation(internal.payments.claims.claimPayment, { ...purchase, proof, observed });
 }
 
 /**
@@ -138,7 +138,7 @@ async function lookUpHash(
  */
 async function lookUpUsed(
   ctx: ActionCtx,
-  wanted: Purchase,
+  purchase: Purchase,
   authorization: PaymentAuthorization,
 ): Promise<Claimed> {
   const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
@@ -149,13 +149,13 @@ async function lookUpUsed(
     txHash = await findAuthorizationUse(authorization);
   }
   if (txHash === null) return UNPAID_USE;
-  const found = await lookUpHash(ctx, wanted, { kind: "hash", txHash }, wanted.order);
+  const found = await lookUpHash(ctx, purchase, { kind: "hash", txHash }, purchase.order);
   return found.kind === "refused" && found.reason === "no_matching_transfer" ? UNPAID_USE : found;
 }
 
 async function waitFor(
   ctx: ActionCtx,
-  { claimId, shown }: ClaimTicket,
+  { claimId, presentedHash }: ClaimTicket,
   deadline: AbortSignal,
 ): Promise<Redeemed | Refusal> {
   const pause = createPauses(ROW_PAUSE_MS);
@@ -163,7 +163,7 @@ async function waitFor(
     const claim = await ctx.runQuery(internal.payments.progress.getClaim, { claimId });
     const { order, payer, txHash, refusal, report, trouble } = claim;
     // A refused payment may have been claimed for another order since.
-    if (claim.shown !== shown) return ALREADY_USED;
+    if (claim.presentedHash !== presentedHash) return ALREADY_USED;
     if (claim.state === "refused" && refusal !== undefined) return refusal;
     const headers = txHash === undefined ? {} : buildPaidHeaders({ txHash, payer });
     const kept = txHash === undefined ? "Nothing more is charged" : `Your payment ${txHash} is kept`;
@@ -195,7 +195,7 @@ const PAYERS_TRIED = 5;
  * payer's signature may be a day old, a bare hash an hour: anyone can copy a hash from the chain.
  * @throws AppError `upstream`
  */
-async function findCandidates(proof: HashProof, order: ReportOrder): Promise<SeenTransfers | Refusal> {
+async function findCandidates(proof: HashProof, order: ReportOrder): Promise<ObservedTransfers | Refusal> {
   const payTo = getRequired("PLATFORM_WALLET_ADDRESS").toLowerCase();
   const payment = await awaitPayment(proof.txHash);
   if (payment.kind === "too large")

@@ -115,7 +115,7 @@ export const paymentTables = {
     key: v.string(),
     order: vReportOrder,
     /** Hash of the proof's signature and the order (`proofs.hashPresented`): a repeat has the same. */
-    shown: v.string(),
+    presentedHash: v.string(),
     /**
      * `settling`: the signed payment is being executed. `paid`: the report is being written, or waits for the next request
      * of its payer. `refused`: the signed payment moved nothing. `joined`: not executed, because an earlier payment for the

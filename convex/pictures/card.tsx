@@ -50,11 +50,11 @@ export function renderSvg({ title, aside, source, site }: Card, body: Child): st
       <rect class="ground" width={WIDTH} height={HEIGHT} />
       <rect class="edge" width={WIDTH} height="6" />
       {body}
-      <TextLines kind="title" y={62} say={title} />
-      <TextLines kind="soft right" x={WIDTH - MARGIN} y={60} say={aside} />
-      <TextLines kind="soft" y={478} say={source} />
+      <TextLines kind="title" y={62} text={title} />
+      <TextLines kind="soft right" x={WIDTH - MARGIN} y={60} text={aside} />
+      <TextLines kind="soft" y={478} text={source} />
       {source.length + site.length <= FOOT && (
-        <TextLines kind="soft right" x={WIDTH - MARGIN} y={478} say={site} />
+        <TextLines kind="soft right" x={WIDTH - MARGIN} y={478} text={site} />
       )}
     </svg>,
   );
@@ -65,16 +65,16 @@ export function TextLines({
   kind = "",
   x = MARGIN,
   y,
-  say,
+  text,
 }: {
   kind?: string;
   x?: number;
   y: number;
-  say: string;
+  text: string;
 }) {
   return (
     <text class={kind} x={x} y={y}>
-      {say}
+      {text}
     </text>
   );
 }

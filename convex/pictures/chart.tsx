@@ -41,7 +41,7 @@ type TimeChart = {
   dots?: readonly (Point & { kind: string })[];
   /** Formats the values of the axis at the left; no axis without it. */
   axis?: (value: number) => string;
-  /** What its lines are measured in, for the pages' script, which tells the figures under the pointer. */
+  /** The unit of its lines, for the pages' script, which shows the values under the pointer. */
   unit?: "$" | " %";
 };
 

@@ -47,7 +47,7 @@ export function drawCoin(coin: Coin, price: TokenPrice | null, site: string): st
   return renderSvg(
     card,
     <>
-      <TextLines kind="large" x={x} y={top} say={formatMoney(usd)} />
+      <TextLines kind="large" x={x} y={top} text={formatMoney(usd)} />
       {change24h !== null && (
         <>
           <Mark kind={way} x={x} y={top + 62} />
@@ -55,7 +55,7 @@ export function drawCoin(coin: Coin, price: TokenPrice | null, site: string): st
             kind={`strong ${way}`}
             x={x + 34}
             y={top + 62}
-            say={`${formatSignedPercent(change24h)} in 24 hours`}
+            text={`${formatSignedPercent(change24h)} in 24 hours`}
           />
         </>
       )}
@@ -70,7 +70,7 @@ export function drawCoin(coin: Coin, price: TokenPrice | null, site: string): st
           }}
         />
       ) : (
-        sizes.map((say, index) => <TextLines x={x} y={top + 140 + 44 * index} say={say} />)
+        sizes.map((say, index) => <TextLines x={x} y={top + 140 + 44 * index} text={say} />)
       )}
     </>,
   );
@@ -96,14 +96,14 @@ export function drawReport(focus: string, { at, result }: Writing, site: string)
     card,
     <>
       <Mark kind={way} x={MARGIN} y={BODY.top + 40} />
-      <TextLines kind={`strong ${way}`} x={MARGIN + 36} y={BODY.top + 40} say={marketOutlook} />
+      <TextLines kind={`strong ${way}`} x={MARGIN + 36} y={BODY.top + 40} text={marketOutlook} />
       {lines.map((say, index) => (
-        <TextLines kind="title" y={BODY.top + 96 + 44 * index} say={say} />
+        <TextLines kind="title" y={BODY.top + 96 + 44 * index} text={say} />
       ))}
       {impacts.slice(0, 3).map(({ title, sentiment }, index) => (
         <>
           <Mark kind={OUTLOOKS[sentiment]} x={MARGIN} y={top + 40 * index + 22} />
-          <TextLines x={MARGIN + 36} y={top + 40 * index + 20} say={wrapWords(title, LINE)[0] ?? ""} />
+          <TextLines x={MARGIN + 36} y={top + 40 * index + 20} text={wrapWords(title, LINE)[0] ?? ""} />
         </>
       ))}
     </>,

@@ -37,7 +37,7 @@ export function drawSignals(signals: readonly SignalData[], site: string): strin
       const window = { from: Date.parse(signal.generatedAt) - DAY, to: Date.parse(signal.expiresAt) };
       return (
         <>
-          <Beside said={describeSignal(signal)} top={frame.y} />
+          <RowLabels texts={describeSignal(signal)} top={frame.y} />
           <LevelsChart signal={signal} points={toPoints(path)} window={window} frame={frame} />
         </>
       );
@@ -46,22 +46,22 @@ export function drawSignals(signals: readonly SignalData[], site: string): strin
 }
 
 /** The texts beside a row's chart: the token, a figure with its direction, and further lines. */
-type Said = { token: string; kind: Way; strong: string; more: string[] };
+type RowTexts = { token: string; kind: Way; strong: string; more: string[] };
 
-function Beside({ said: { token, kind, strong, more }, top }: { said: Said; top: number }) {
+function RowLabels({ texts: { token, kind, strong, more }, top }: { texts: RowTexts; top: number }) {
   return (
     <>
-      <TextLines kind="figure" y={top + 34} say={token} />
+      <TextLines kind="figure" y={top + 34} text={token} />
       <Mark kind={kind} x={MARGIN + 104} y={top + 33} />
-      <TextLines kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} say={strong} />
-      {more.map((say, index) => (
-        <TextLines kind="soft" y={top + 76 + 32 * index} say={say} />
+      <TextLines kind={`strong ${kind}`} x={MARGIN + 136} y={top + 33} text={strong} />
+      {more.map((text, index) => (
+        <TextLines kind="soft" y={top + 76 + 32 * index} text={text} />
       ))}
     </>
   );
 }
 
-function describeSignal({ token, signal, entry, confidence, breakEvenPercent }: PublicSignal): Said {
+function describeSignal({ token, signal, entry, confidence, breakEvenPercent }: PublicSignal): RowTexts {
   const needed = breakEvenPercent === null ? "no position" : `${breakEvenPercent.toFixed(0)} % needed`;
   const kind = ({ BUY: "up", SELL: "down", HOLD: "flat" } as const)[signal];
   return { token, kind, strong: signal, more: [formatMoney(entry), `${confidence} % stated,`, needed] };
@@ -88,7 +88,7 @@ export function drawWeek({ week, tokens }: DrawnWeek, site: string): string {
       const frame = placeRow([index, tokens.length], 260, { left: 130, right: 6 });
       return (
         <>
-          <Beside said={describeWeek(token, signals)} top={frame.y} />
+          <RowLabels texts={describeWeek(token, signals)} top={frame.y} />
           <Chart
             id={`week-${token}`}
             title={token}
@@ -116,7 +116,7 @@ export function drawWeek({ week, tokens }: DrawnWeek, site: string): string {
   );
 }
 
-function describeWeek(token: string, signals: readonly PublicSignal[]): Said {
+function describeWeek(token: string, signals: readonly PublicSignal[]): RowTexts {
   const count = (countedStatus: PublicSignal["status"]) =>
     signals.filter(({ status }) => status === countedStatus).length;
   const results = signals.flatMap(({ afterCostsPercent: one }) => (typeof one === "number" ? [one] : []));
@@ -203,9 +203,9 @@ export function drawDeposit(address: string, site: string): string {
     { title: "Your wallet", aside: "Base, chain 8453", source: "USDC or ETH on Base only", site },
     <>
       <QrCode text={address} x={MARGIN} y={BODY.top} width={side} height={side} />
-      <TextLines kind="soft" x={left} y={BODY.top + 90} say="Scan it, or compare its digits:" />
-      {lines.map((say, index) => (
-        <TextLines kind="figure" x={left} y={BODY.top + 160 + 60 * index} say={say} />
+      <TextLines kind="soft" x={left} y={BODY.top + 90} text="Scan it, or compare its digits:" />
+      {lines.map((text, index) => (
+        <TextLines kind="figure" x={left} y={BODY.top + 160 + 60 * index} text={text} />
       ))}
     </>,
   );

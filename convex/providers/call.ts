@@ -121,7 +121,7 @@ function tryRead(text: string, read: (text: string) => unknown): unknown {
   }
 }
 
-/** Those who bill by credits: to others an insufficient balance is the caller's. */
+/** The providers that bill by credits: from others, an insufficient balance is the caller's. */
 const BILLED: readonly Provider[] = ["llm", "sentiment", "agentApi"];
 
 /**
@@ -135,7 +135,7 @@ export function isOutage(provider: Provider, status: number, refusal: Refusal = 
   return isTransient(status) || (refusesUs && provider !== "messenger");
 }
 
-/** What a provider refuses of this service; nothing where it refuses one question. */
+/** A provider's refusal of this service; `undefined` for the refusal of a single question. */
 export function getRefusing(status: number, refusal: Refusal = null): Refusing | undefined {
   if (refusal === "account" || refusal === "address") return refusal;
   return refusal === null && (status === 401 || status === 403) ? "key" : undefined;

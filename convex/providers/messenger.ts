@@ -186,14 +186,14 @@ const webhookShape = z.object({
   result: z.object({ url: z.string(), last_error_message: z.string().optional() }),
 });
 
-/** Where a bot's messages go ("" for nowhere), and what went wrong there last. @throws AppError `upstream` */
+/** The address of a bot's webhook ("" for none), and the last problem of its delivery. @throws AppError `upstream` */
 export async function getWebhookInfo(botToken: string): Promise<{ url: string; trouble: string | null }> {
   const answer = await askMethod(botToken, "getWebhookInfo", { method: "GET" });
   const { url, last_error_message: trouble } = parseBody(UPSTREAM, answer, webhookShape).result;
   return { url, trouble: trouble ?? null };
 }
 
-/** Only channels say `channel_post`: there nobody but an administrator writes. */
+/** `channel_post` comes from channels only, where administrators alone write. */
 const UPDATES = ["message", "channel_post", "callback_query"];
 
 /** Sets where a bot's messages go, and its menu of commands. @throws AppError `upstream` */

@@ -1,6 +1,6 @@
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 
-/** Reads what a provider says when it rejects a request: what that is about, what to leave out, and how long to wait. */
+/** Parses a provider's rejection of a request: its subject, the field to leave out, and the time to wait. */
 
 /**
  * What a refusal is about, beyond its status: the operator's account, the address that asks, or only the question, which a
@@ -41,7 +41,7 @@ const MOST = new RegExp(
     "supports? only|range[^\\d[(]{0,40}[[(]\\d+, ?)\\s{0,5}`?(\\d[\\d,]*)|range of max_tokens[^\\d[(]{0,40}[[(]\\d+, ?(\\d+)",
   "i",
 );
-/** The longest context, and what of it the prompt takes. */
+/** The longest context, and the prompt's part of it. */
 const CONTEXT =
   /(?:maximum context length (?:is|of) (\d{1,9}) tokens|max_new_tokens`? must be <= (\d{1,9}))[^]{0,200}?(\d{1,9})(?: tokens)? (?:in|from|of|`inputs`)(?: (?:the |your )?(?:messages|prompt|input|text)| tokens)/i;
 const SYSTEM =

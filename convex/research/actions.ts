@@ -163,23 +163,23 @@ async function askSources(
     models.includes(model) ? begin() : null;
   // Facts have rows of their own: the report shows which are late when it is written. The market's are gathered with them.
   const own = listCollectionsFor(focus);
-  const ofMarket = models.includes("market") ? listMarketRequests(focus) : [];
-  const isOfMarket = createFilter(ofMarket);
-  const gathering = collectFacts(ctx, [...ofMarket, ...own.filter((one) => !isOfMarket(one))], {
+  const marketRequests = models.includes("market") ? listMarketRequests(focus) : [];
+  const isMarketRequest = createFilter(marketRequests);
+  const collecting = collectFacts(ctx, [...marketRequests, ...own.filter((one) => !isMarketRequest(one))], {
     freshMs: SHARED_FOR_MS,
   });
-  const saying = askIfMissing("sentiment", () => askSentimentOn(ctx, focus, billTo));
+  const sentimentRequest = askIfMissing("sentiment", () => askSentimentOn(ctx, focus, billTo));
   const [market, sentiment, onchain, uncollected = []] = await Promise.all([
     ask(
       "market",
-      askIfMissing("market", () => askMarket(ctx, { focus, needsList: isDataPoint }, billTo, gathering)),
+      askIfMissing("market", () => askMarket(ctx, { focus, needsList: isDataPoint }, billTo, collecting)),
     ),
-    ask("sentiment", saying),
+    ask("sentiment", sentimentRequest),
     ask(
       "onchain",
       askIfMissing("onchain", () => askOnchain(ctx, focus, billTo)),
     ),
-    ask("facts", gathering),
+    ask("facts", collecting),
   ]);
   const isLate = missing.some(({ collector, reason }) => collector === "sentiment" && reason === LATE_SOURCE);
   return {
@@ -187,7 +187,7 @@ async function askSources(
       ...defined({ market, sentiment, onchain }),
       missing: [...missing, ...uncollected.filter(createFilter(own))],
     },
-    late: isLate ? saying : null,
+    late: isLate ? sentimentRequest : null,
   };
 }
 
@@ -202,9 +202,9 @@ async function askMarket(
   ctx: ActionCtx,
   terms: { focus: string; needsList: boolean },
   billTo: BillingSubject,
-  gathering: Promise<unknown>,
+  collecting: Promise<unknown>,
 ): Promise<Said<"market">> {
-  const { trending, top20, raw } = await askForMarket(ctx, terms, billTo, gathering);
+  const { trending, top20, raw } = await askForMarket(ctx, terms, billTo, collecting);
   const movers = top20
     .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
     .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))

@@ -223,7 +223,7 @@ async function readReport(
     : { ...row, result: toPublicResult(row.result), userId: derivePseudonym(row.userId) };
 }
 
-/** What has been written on a subject, for pages and pictures. `at` is ISO 8601. */
+/** The reports on a subject, for pages and pictures. `at` is ISO 8601. */
 export type Writing = { kind: string; at: string; result: Written };
 export type Written = Omit<z.output<typeof snapshotShape>, "generatedAt" | "missing">;
 

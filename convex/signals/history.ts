@@ -6,7 +6,7 @@ import { beginRefresh } from "../platform/cache";
 import { defineMutation, defineCron } from "../platform/changes";
 import { vCaller } from "../platform/limits/callers";
 import { MINUTE } from "../lib/time";
-import { announce } from "../messenger/subscriptions";
+import { broadcast } from "../messenger/subscriptions";
 import { enqueueOwnCard } from "../messenger/model";
 import { createPicture, buildSignalsCard, buildWeekCard } from "./cards";
 import { getPublishedHead } from "./chain";
@@ -179,7 +179,7 @@ async function finishWeek(
     generatedAt: Date.now(),
   });
   const [whole, head] = [await getRecord(ctx, "ALL"), await getPublishedHead(ctx)];
-  await announce(ctx, "weekly", {
+  await broadcast(ctx, "weekly", {
     kind: "weekly recap",
     paragraphs: buildWeekCard(week, signals, { review: written.review, whole, head }),
     picture: await createPicture("week", week),

@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { defineMutation, defineCron } from "../platform/changes";
 import { completeWork, buildFailureHandler, enqueueWork, vFailure, vJob, findWork } from "../platform/work";
 import { DAY, toDay } from "../lib/time";
-import { announce } from "../messenger/subscriptions";
+import { broadcast } from "../messenger/subscriptions";
 import { createPicture, buildSignalsCard } from "./cards";
 import { scheduleAnchor, getPublishedHead } from "./chain";
 import { recapWeek } from "./history";
@@ -96,7 +96,7 @@ export const storeSignals = internalMutation({
       if (signal !== null) signals.push(signal);
     }
     if (signals.length > 0) {
-      await announce(ctx, "signals", {
+      await broadcast(ctx, "signals", {
         kind: "trading signals",
         paragraphs: buildSignalsCard("Trading signals", signals, await getPublishedHead(ctx)),
         picture: await createPicture("signals", signals.map(toSignalId).join(",")),

@@ -165,7 +165,7 @@ export function getDayAfter(day: string, days = 1): string {
   return toDay(getDayStart(day) + days * DAY);
 }
 
-/** What became of a signal, in a word. */
+/** The outcome of a signal, in a word. */
 export const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
 /** `BTC-2026-11-20`: a token has one signal a day. */

@@ -4,7 +4,7 @@ import type { Id } from "../_generated/dataModel";
 import { internalQuery } from "../_generated/server";
 import { defineMutation, defineCron } from "../platform/changes";
 import { HOUR, MINUTE } from "../lib/time";
-import { announce } from "../messenger/subscriptions";
+import { broadcast } from "../messenger/subscriptions";
 import type { Candle } from "../providers/data/coinbase";
 import { buildOutcomeCard, createPicture } from "./cards";
 import { closeSignal, getRecord, toSignal } from "./model";
@@ -53,7 +53,7 @@ export const close = defineMutation(
     await closeSignal(ctx, row, outcome);
     if (row.signal === "HOLD") return;
     const signal = { ...toSignal(row), ...outcome };
-    await announce(ctx, "outcomes", {
+    await broadcast(ctx, "outcomes", {
       kind: "signal outcome",
       paragraphs: buildOutcomeCard(signal, await getRecord(ctx, "ALL")),
       picture: await createPicture("signals", toSignalId(signal)),

@@ -37,7 +37,7 @@ import { socialTables, type MentionStatus } from "./tables";
 /** The most attempts at a mention: at once, a minute later, and four minutes after that. */
 const ATTEMPTS = 3;
 
-/** An order that has waited longer is no longer what its author wants. */
+/** An author no longer expects an older order to be carried out. */
 const PATIENCE_MS = 15 * MINUTE;
 const TOO_LATE = "It could not be executed in time: nothing was moved. Post it again if you still want it";
 

@@ -25,42 +25,45 @@ export type ToolResult = {
 const NOTHING_MOVED = "NOTHING was moved by this call";
 
 export async function callTool(tool: Tool, given: Input, send: Send): Promise<ToolResult> {
-  const asked = withoutNothing(given);
-  const usual = isBlank(asked.limit ?? null) ? tool.list?.usual : undefined;
-  const input = usual === undefined ? asked : { ...asked, limit: usual };
+  const cleaned = withoutBlankKey(given);
+  const usual = isBlank(cleaned.limit ?? null) ? tool.list?.usual : undefined;
+  const input = usual === undefined ? cleaned : { ...cleaned, limit: usual };
   if (hasKeyRequest(input)) return decline(tool);
   const long = Object.entries(input).find(
     ([, value]) => Number.isInteger(value) && !Number.isSafeInteger(value),
   );
   // Its last digits are lost before the proxy reads them, so that two long ids would be one.
   if (long !== undefined) return toFailure(`${long[0]} ${TOO_LARGE}.`);
-  const named = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
+  const givenKey = typeof input.idempotencyKey === "string" ? input.idempotencyKey.trim() : null;
   const isOrder = tool.repeats === "ordered";
   const isKeyed = isOrder || tool.repeats === "keyed";
   // The service knows an order by its terms: nothing has to be remembered here.
-  const key = named ?? (tool.repeats === "keyed" ? crypto.randomUUID() : null);
+  const key = givenKey ?? (tool.repeats === "keyed" ? crypto.randomUUID() : null);
   try {
     const { method, path } = tool;
     const body = await send({ method, path, input, isOrder, idempotencyKey: isKeyed ? key : null });
-    return toAnswer(withLeanRows(tool, body), isOrder && named === null && body.repeated === true);
+    return toResult(withLeanRows(tool, body), isOrder && givenKey === null && body.repeated === true);
   } catch (error) {
     if (!(error instanceof CallFailure)) throw error;
-    return failedWith(tool, { key, isNamed: named !== null }, error);
+    return toFailedResult(tool, { key, isGiven: givenKey !== null }, error);
   }
 }
 
-/** A key that is a word for nothing, as clients write it, is none; in every other field the service reads such words itself. */
-function withoutNothing(given: Input): Input {
+/**
+ * Drops an idempotency key that is blank or a word for nothing, as some clients send it. In other fields the service
+ * reads such words itself.
+ */
+function withoutBlankKey(given: Input): Input {
   const { idempotencyKey, ...rest } = given;
   return typeof idempotencyKey === "string" && !isBlank(idempotencyKey) ? given : rest;
 }
 
-/** Whether an input says nothing: blank, or a word for it. */
+/** Whether an input is blank, or a word for nothing. */
 export function isBlank(value: unknown): boolean {
   return isNothing(value) || (typeof value === "string" && value.trim() === "");
 }
 
-/** The answer with rows of what a person asks about, without what programs verify. */
+/** Reduces the rows of an answer's list to the fields for a person; the others are for programs that verify. */
 export function withLeanRows({ list }: Pick<Tool, "list">, body: Body): Body {
   const rows = list === undefined ? undefined : body[list.name];
   if (list === undefined || !Array.isArray(rows)) return body;
@@ -69,15 +72,12 @@ export function withLeanRows({ list }: Pick<Tool, "list">, body: Body): Body {
 }
 
 /** @param isRepeat Whether a client sends the same order again without a key. */
-function toAnswer(body: Body, isRepeat: boolean): ToolResult {
-  const { repeatedNote, ...told } = nameTools(body);
-  const notices = listNotices(told);
+function toResult(body: Body, isRepeat: boolean): ToolResult {
+  const { repeatedNote, ...named } = nameTools(body);
+  const notices = listNotices(named);
   if (isRepeat) notices.unshift(`${NOTHING_MOVED}. ${String(repeatedNote)}.`);
   const nothingMoved = isRepeat || body.status === "rehearsed" || body.status === "awaiting_approval";
-  const facts = {
-    ...told,
-    ...(nothingMoved ? { nothingMoved } : {}),
-  };
+  const facts = { ...named, ...(nothingMoved ? { nothingMoved } : {}) };
   // Notices first, then the facts, which do not say them again.
   const rest = { ...facts, notice: undefined, ownedNote: undefined };
   return {
@@ -86,7 +86,7 @@ function toAnswer(body: Body, isRepeat: boolean): ToolResult {
   };
 }
 
-/** What an answer means for the person, in words. */
+/** The notices of an answer: its meaning for the person. */
 function listNotices(body: Body): string[] {
   const { status, owned, ownedNote, claimPending, claimEndUrl, idempotencyKey, notice } = body;
   const again = `call again with the same input and idempotencyKey "${String(idempotencyKey)}" for its outcome`;
@@ -122,19 +122,19 @@ function isEmpty(signals: unknown): boolean {
   return isObject(signals) && Object.values(signals).every((one) => one === null);
 }
 
-/** A key is named only where something may have been done. */
-function failedWith(
+/** Names the idempotency key only if the call may have been carried out. */
+function toFailedResult(
   { repeats }: Tool,
-  { key, isNamed }: { key: string | null; isNamed: boolean },
+  { key, isGiven }: { key: string | null; isGiven: boolean },
   { message, inDoubt, hasMoved }: CallFailure,
 ): ToolResult {
   // Buying a report is left to HTTP: a model that can send would pay, and get nothing.
-  const told = inTools(message.replace(/\. [^.]*can be bought for .*$/, ""));
-  if (repeats === "freely" || repeats === "again") return toFailure(told);
-  const error = /[.!?)]$/.test(told) ? told : `${told}.`;
+  const text = nameToolsIn(message.replace(/\. [^.]*can be bought for .*$/, ""));
+  if (repeats === "freely" || repeats === "again") return toFailure(text);
+  const error = /[.!?)]$/.test(text) ? text : `${text}.`;
   const isOrder = repeats === "ordered";
   if (!inDoubt) {
-    const again = isNamed ? " Another attempt needs another idempotencyKey." : "";
+    const again = isGiven ? " Another attempt needs another idempotencyKey." : "";
     return toFailure(error + again, isOrder && !hasMoved ? { nothingMoved: true } : {});
   }
   const how = key === null ? "within ten minutes" : `and idempotencyKey "${key}"`;
@@ -144,8 +144,8 @@ function failedWith(
   );
 }
 
-/** The service's words, with tools in place of their endpoints. */
-function inTools(words: string): string {
+/** A text of the service that names tools in place of their endpoints. */
+function nameToolsIn(words: string): string {
   return words
     .replace(
       /(?:\b(?:GET|POST) )?(\/(?:mcp|user)\/[a-z]+(?:[/-][a-z]+)*)/g,
@@ -154,13 +154,13 @@ function inTools(words: string): string {
     .replace(/: connect first\b/, ": connect first (connect_wallet)");
 }
 
-/** What the service says to a person stands under these names. */
-const SAID = ["error", "warning", "notice", "ownedNote", "summary"];
+/** The fields with a text for a person. */
+const TEXT_FIELDS = ["error", "warning", "notice", "ownedNote", "summary"];
 
-/** An answer, with tools in place of their endpoints in what it says, however deep that stands. */
+/** An answer whose texts name tools in place of their endpoints, at any depth. */
 function nameTools(body: Body): Body {
   const entries = Object.entries(body).map(([name, value]): [string, unknown] => {
-    if (typeof value === "string") return [name, SAID.includes(name) ? inTools(value) : value];
+    if (typeof value === "string") return [name, TEXT_FIELDS.includes(name) ? nameToolsIn(value) : value];
     return [name, isObject(value) ? nameTools(value) : value];
   });
   return Object.fromEntries(entries);
@@ -173,6 +173,6 @@ function toFailure(error: string, more: Body = {}): ToolResult {
 /** Agents answer in words; from any other tool it is a refusal. */
 function decline({ name }: Tool): ToolResult {
   return name === "ask_noel" || name === "get_token_data"
-    ? toAnswer({ answer: SECURITY_MESSAGE }, false)
+    ? toResult({ answer: SECURITY_MESSAGE }, false)
     : toFailure(SECURITY_MESSAGE);
 }

@@ -15,7 +15,7 @@ import {
   type Method,
 } from "../platform/http/router";
 import { callTool, isBlank, type Input, type ToolResult } from "./calls";
-import { describeTool, isForReaders, tools, type ListedTool, type Tool } from "./list";
+import { describeTool, isForReadOnlyKeys, tools, type ListedTool, type Tool } from "./list";
 import { buildRequest, readAnswer, type ServiceRequest } from "./requests";
 import { isObject } from "./text";
 
@@ -27,7 +27,7 @@ import { isObject } from "./text";
 /** Loads the endpoint of a path. */
 type Load = (method: Method, path: string) => Promise<Answering>;
 
-/** One message: its request, and what the connection shows of its caller. */
+/** One message, and the connection that it came by. */
 type Message = {
   ctx: ActionCtx;
   request: Request;
@@ -35,7 +35,7 @@ type Message = {
   resolveAccount: ResolveAccount;
   load: Load;
   /** The id in the header or the address. */
-  named: string | undefined;
+  connectionId: string | undefined;
 };
 
 export function createToolEndpoint(load: Load): Answering {
@@ -45,14 +45,14 @@ export function createToolEndpoint(load: Load): Answering {
     handle: async (ctx, request, requestId, resolveAccount) => {
       const { text } = await readRequestBody(request);
       const body = readMessage(text);
-      const named = readNamedId(request);
-      const message: Message = { ctx, request, requestId, resolveAccount, load, named };
+      const connectionId = readNamedId(request);
+      const message: Message = { ctx, request, requestId, resolveAccount, load, connectionId };
       const { serveMessage } = await import("./server");
       const answered = await serveMessage(
         toReadable(request, body),
         body,
-        { list: () => listFor(message), call: (name, given) => callFor(message, name, given) },
-        { streams: readsStreamsAlone(request), knowsId: named !== undefined },
+        { list: () => listTools(message), call: (name, given) => runTool(message, name, given) },
+        { streams: readsStreamsAlone(request), knowsId: connectionId !== undefined },
       );
       const { "content-type": type = "application/json", ...headers } = Object.fromEntries(answered.headers);
       const content = (await answered.text()) || null;
@@ -92,13 +92,13 @@ function readsStreamsAlone({ headers }: Request): boolean {
   return accept.includes("text/event-stream") && !/application\/(?:json|\*)|\*\/\*/.test(accept);
 }
 
-/** Some clients can set headers, others have nothing but an address. What a client has not filled in names nothing. */
+/** Some clients can set headers, others have nothing but an address. A placeholder that was not filled in is no id. */
 function readNamedId(request: Request): string | undefined {
   const inAddress = new URL(request.url).searchParams.get("userId");
-  return [request.headers.get("x-user-id"), inAddress].find((named) => !isBlank(named))?.trim();
+  return [request.headers.get("x-user-id"), inAddress].find((connectionId) => !isBlank(connectionId))?.trim();
 }
 
-/** Whether a token or a key was sent: a client without one may send the word before it alone. */
+/** Whether a token or a key was sent: a client without one may send the scheme alone. */
 function hasCredential({ headers }: Request): boolean {
   return /^\S+\s+\S/.test(headers.get("authorization") ?? "");
 }
@@ -106,26 +106,26 @@ function hasCredential({ headers }: Request): boolean {
 /** The account behind the connection or a tool's own `userId`. Without a credential no table is read. */
 function resolveCaller({ ctx, request }: Message, name: string | undefined) {
   if (name === undefined && !hasCredential(request)) return null;
-  const shown = { ...readKeyHash(request.headers), ...(name === undefined ? {} : { name }) };
-  return ctx.runQuery(internal.identity.access.resolveToolCaller, { ...shown, now: Date.now() });
+  const credentials = { ...readKeyHash(request.headers), ...(name === undefined ? {} : { name }) };
+  return ctx.runQuery(internal.identity.access.resolveToolCaller, { ...credentials, now: Date.now() });
 }
 
-/** The tools that the caller may use. A credential that is not valid is told by the first call. */
-async function listFor(message: Message): Promise<ListedTool[]> {
+/** The tools that the caller may use. The first call reports a credential that is not valid. */
+async function listTools(message: Message): Promise<ListedTool[]> {
   const { SCHEMAS } = await import("./schemas");
   const caller = hasCredential(message.request)
-    ? await Promise.resolve(resolveCaller(message, message.named)).catch(() => null)
+    ? await Promise.resolve(resolveCaller(message, message.connectionId)).catch(() => null)
     : null;
-  const knowsId = message.named !== undefined || caller !== null;
+  const knowsId = message.connectionId !== undefined || caller !== null;
   return tools
-    .filter((tool) => caller?.readsOnly !== true || isForReaders(tool))
+    .filter((tool) => caller?.isReadOnly !== true || isForReadOnlyKeys(tool))
     .map((tool) => describeTool(tool, SCHEMAS))
     .map((tool) =>
       knowsId ? withoutId(tool) : tool.name === "connect_wallet" ? withOptionalId(tool) : tool,
     );
 }
 
-/** A tool as it is where the connection names the id: no model sees it. */
+/** A tool without its `userId`, where the connection names the id: no model sees it. */
 function withoutId(tool: ListedTool): ListedTool {
   const { userId: _, ...properties } = tool.inputSchema.properties ?? {};
   return withOptionalId({ ...tool, inputSchema: { ...tool.inputSchema, properties } });
@@ -137,18 +137,19 @@ function withOptionalId(tool: ListedTool): ListedTool {
 }
 
 /** Calls a tool. `undefined`: there is none of that name. */
-async function callFor(message: Message, name: string, given: Input): Promise<ToolResult | undefined> {
+async function runTool(message: Message, name: string, given: Input): Promise<ToolResult | undefined> {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) return undefined;
-  const drawn = name === "connect_wallet" && message.named === undefined && isBlank(given.userId ?? null);
-  if (!drawn || hasCredential(message.request))
-    return callTool(tool, given, (request) => send(message, tool, request));
+  const needsNewId =
+    name === "connect_wallet" && message.connectionId === undefined && isBlank(given.userId ?? null);
+  if (!needsNewId || hasCredential(message.request))
+    return callTool(tool, given, (request) => sendRequest(message, tool, request));
   const userId = createUserId();
-  const result = await callTool(tool, { ...given, userId }, (request) => send(message, tool, request));
+  const result = await callTool(tool, { ...given, userId }, (request) => sendRequest(message, tool, request));
   return result.isError === true ? result : withAddress(result, userId);
 }
 
-/** The result for a person whose id was drawn: only here it is told. */
+/** Adds a newly drawn id and its address to a result: no other answer shows them. */
 function withAddress({ content, structuredContent }: ToolResult, userId: string): ToolResult {
   const toolsUrl = `${getSiteUrl()}${TOOLS_PATH}?userId=${userId}`;
   const text = `This person has a new userId, and whoever knows it controls the wallet until somebody owns it. They put this address into their client in the place of the present one, and keep it like a password: ${toolsUrl} . Then they open ownerUrl, if there is one, and tap Own: from then on orders wait for their tap.`;
@@ -159,38 +160,38 @@ function withAddress({ content, structuredContent }: ToolResult, userId: string)
 }
 
 /** Sends a tool's request to its endpoint, with the account that the connection shows. */
-async function send(message: Message, tool: Tool, asked: ServiceRequest) {
+async function sendRequest(message: Message, tool: Tool, call: ServiceRequest) {
   const { requestId } = message;
-  const response = await ask(message, tool, asked).catch((error: unknown) =>
+  const response = await askEndpoint(message, tool, call).catch((error: unknown) =>
     respondWithFailure(error, requestId),
   );
   return readAnswer(response, (status) => `The service failed (${status}): try again in a minute`);
 }
 
-async function ask(message: Message, tool: Tool, asked: ServiceRequest): Promise<Response> {
-  const { ctx, request, requestId, resolveAccount, load, named } = message;
-  const isUnnamed = isBlank(asked.input.userId ?? null);
-  const name = named ?? (isUnnamed ? undefined : userIdShape.safeParse(asked.input.userId).data);
-  if (named !== undefined && !isUnnamed && String(asked.input.userId).trim() !== named)
+async function askEndpoint(message: Message, tool: Tool, call: ServiceRequest): Promise<Response> {
+  const { ctx, request, requestId, resolveAccount, load, connectionId } = message;
+  const isUnnamed = isBlank(call.input.userId ?? null);
+  const name = connectionId ?? (isUnnamed ? undefined : userIdShape.safeParse(call.input.userId).data);
+  if (connectionId !== undefined && !isUnnamed && String(call.input.userId).trim() !== connectionId)
     throw new AppError("invalid_request", "This connection names another userId already: leave userId out");
   const caller = await resolveCaller(message, name);
-  if (caller?.readsOnly === true && !isForReaders(tool))
+  if (caller?.isReadOnly === true && !isForReadOnlyKeys(tool))
     throw new AppError(
       "forbidden",
       `This key only reads: ${tool.name} needs one with the scope trade or withdraw`,
     );
   const { SCHEMAS } = await import("./schemas");
   const takesId = Object.hasOwn(SCHEMAS[tool.name]?.inputSchema.properties ?? {}, "userId");
-  const id = named ?? (isUnnamed ? caller?.name : name);
-  const input = takesId && id !== undefined ? { ...asked.input, userId: id } : asked.input;
-  const { url, init } = buildRequest(new URL(request.url).origin, { ...asked, input });
+  const id = connectionId ?? (isUnnamed ? caller?.name : name);
+  const input = takesId && id !== undefined ? { ...call.input, userId: id } : call.input;
+  const { url, init } = buildRequest(new URL(request.url).origin, { ...call, input });
   const inner = new Request(url, init);
   for (const header of ["authorization", "x-forwarded-for"]) {
     const value = request.headers.get(header);
     if (value !== null) inner.headers.set(header, value);
   }
   const endpoint = await load(tool.method, tool.path);
-  // The endpoint may read an id in what is no text: then the caller's own account stands for nothing.
+  // The endpoint may read an id that is no text: then the connection's account does not apply.
   const isOther = takesId && id === undefined && !isUnnamed;
   if (caller === null || caller.credential === "unclaimed" || isOther)
     return endpoint.handle(ctx, inner, requestId, resolveAccount);

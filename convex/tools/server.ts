@@ -16,26 +16,26 @@ import { INSTRUCTIONS } from "./list";
  * It is large: only the handler of a message imports it.
  */
 
-export type Answers = {
+export type ToolHandlers = {
   list: () => Promise<ListToolsResult["tools"]>;
   /** @returns `undefined` for a tool that is not on the caller's list. */
   call: (name: string, given: Record<string, unknown>) => Promise<ToolResult | undefined>;
 };
 
-/** Where the connection itself names the id. */
+/** For connections that name the id. */
 const KNOWN_ID = "This connection names the userId already: no tool takes one.";
 const NO_ID =
   "Without a key, connect_wallet without a userId draws a new one, and says which address to connect to from then on.";
 
 /**
  * Answers one message.
- * @param request Its `Accept` names both forms, whatever its client sent.
+ * @param request With both forms in `Accept`, whatever the client sent.
  * @param options.streams Whether the client reads an event stream alone.
  */
 export async function serveMessage(
   request: Request,
   message: unknown,
-  answers: Answers,
+  answers: ToolHandlers,
   { streams, knowsId }: { streams: boolean; knowsId: boolean },
 ): Promise<Response> {
   const create = () => createServer(answers, knowsId);
@@ -49,7 +49,7 @@ export async function serveMessage(
   return respondTo(request, { parsedBody: message });
 }
 
-function createServer({ list, call }: Answers, knowsId: boolean): Server {
+function createServer({ list, call }: ToolHandlers, knowsId: boolean): Server {
   const server = new Server(
     { name: NAME, version: VERSION, title: TITLE },
     { capabilities: { tools: {} }, instructions: `${INSTRUCTIONS}\n${knowsId ? KNOWN_ID : NO_ID}` },

@@ -20,7 +20,7 @@ export const executeApproved = defineProviderAction({ orderId: v.id("orders") },
   await carryOut(ctx, orderId, PREPARED_FOR_MS, true);
 });
 
-/** For the cron. What an order did is entered at the look after its end, when its block stands. */
+/** For the cron. The moves of an order are entered at the next read after its end, when its block is final. */
 export const checkSigned = defineProviderAction({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
   const row = await readOrder(ctx, orderId);
   const checked = await checkOrder(ctx, row);

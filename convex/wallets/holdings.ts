@@ -31,7 +31,7 @@ export type Portfolio = {
   /** Epoch ms. */
   pricedAt: number;
   result: Result;
-  /** Beside a book: what the address really holds, if it is more than a dollar. */
+  /** Beside a book: the address's real holdings, if above a dollar. */
   realValueUsd?: number;
 };
 
@@ -39,9 +39,9 @@ export type Portfolio = {
 const LEAST_REAL_USD = 1;
 
 /**
- * All token balances of a wallet with live prices, in one call to the chain, and what it has made: what is new in them is
- * entered first (`past/looks`). On paper the balances and the result are the book's.
- * @param isAsked Whether somebody has asked, so that the wallet is looked at daily.
+ * All token balances of a wallet with live prices, in one call to the chain, and what it has made: what is new in them
+ * is entered first (`past/looks`). On paper the balances and the result are the book's.
+ * @param isAsked Whether a request causes it, so that the wallet is read daily.
  * @throws AppError `upstream`
  */
 export const readPortfolio = withUsage(
@@ -58,19 +58,19 @@ export const readPortfolio = withUsage(
     const real = valueHoldings(live, prices, (token) =>
       token === "ETH" ? native : (tokens[ERC20S.indexOf(token)] ?? 0n),
     );
-    const seen = real.balances.map(({ token, raw }) => {
+    const observed = real.balances.map(({ token, raw }) => {
       return { token, raw, ...defined({ price: prices[token]?.toString() }) };
     });
-    const look = { walletId, block, at: pricedAt, tokens: seen, isAsked };
-    const found: Past | null = await ctx.runMutation(internal.wallets.past.looks.storeLook, look);
+    const observation = { walletId, block, at: pricedAt, tokens: observed, isAsked };
+    const found: Past | null = await ctx.runMutation(internal.wallets.past.looks.storeLook, observation);
     const past = book === undefined ? found : book.past;
-    const shown =
+    const view =
       book === undefined ? real : valueHoldings(live, prices, (token) => readSum(book.past.held, token));
     const { result, tokens: costs } = computeResult(past, prices);
     const isReal = book !== undefined && real.totalValueUsd > LEAST_REAL_USD;
     return {
-      balances: shown.balances.map((one) => ({ ...one, ...costs[one.token] })),
-      totalValueUsd: shown.totalValueUsd,
+      balances: view.balances.map((one) => ({ ...one, ...costs[one.token] })),
+      totalValueUsd: view.totalValueUsd,
       pricedAt,
       result,
       ...(isReal ? { realValueUsd: real.totalValueUsd } : {}),

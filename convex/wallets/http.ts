@@ -232,14 +232,14 @@ const transaction: MountedEndpoint = defineEndpoint({
     explorerUrl: z.string().optional().describe("Absent on paper: no chain has it"),
     ...walletNotes,
   }),
-  handler: async (ctx, { userId, txHash: asked }, call) => {
+  handler: async (ctx, { userId, txHash: requestedHash }, call) => {
     await charge(ctx, "lookUp", call.caller);
     const row = await ctx.runQuery(internal.wallets.orders.placing.findOrderByHash, {
       userId,
-      txHash: asked,
+      txHash: requestedHash,
     });
     if (row === null || !isUserRequest(row.request)) throw new AppError("not_found", NO_TRANSACTION);
-    const { txHash = asked, bought, error } = row;
+    const { txHash = requestedHash, bought, error } = row;
     return {
       txHash,
       status: toPublicStatus(row),

@@ -8,11 +8,11 @@ import type { Past, StoredMove } from "./tables";
 import { SYMBOLS, WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
- * What a wallet has made: a function of its moves alone, by average cost. Tokens of one feed are one thing, so wrapping ether
- * realises nothing; they have the same decimals. Pure. Amounts in the smallest unit, sums in micro-USD.
+ * A wallet's result: a function of its moves alone, by average cost. Tokens of one feed are one thing, so wrapping
+ * ether realises nothing; they have the same decimals. Pure. Amounts in the smallest unit, sums in micro-USD.
  */
 
-/** `value` is what it was worth when it moved; `null` without a live price. */
+/** `value` is its worth when it moved; `null` without a live price. */
 export type Leg = { token: Symbol; raw: bigint; value: bigint | null };
 export type Move = {
   kind: StoredMove["kind"];
@@ -45,7 +45,7 @@ function readAmount({ held }: Past, token: Symbol): bigint {
 
 type Cost = { cost: bigint; unpriced: bigint };
 
-/** Takes an amount out with its share of the cost; what was never seen to come in has none. */
+/** Takes an amount out with its share of the cost; an amount whose arrival was never read has none. */
 function take(past: Past, { token, raw }: Leg): Cost {
   const amount = readAmount(past, token);
   const feed = feedOf(token);
@@ -62,7 +62,7 @@ function put(past: Past, { token, raw }: Pick<Leg, "token" | "raw">, { cost, unp
   add(past.unpriced, feedOf(token), unpriced);
 }
 
-/** What a move has come to: the result of a swap, and the cost of what has left. */
+/** The outcome of a move: the result of a swap, and the cost of the amount that left. */
 type Entered = { realised: bigint | null; flow: bigint; cost: bigint };
 
 /**

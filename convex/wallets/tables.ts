@@ -149,12 +149,12 @@ const orderFields = {
    * The amount that counts against caps unless the order has failed, in micro-USD, and since when. Fees count once
    * signed.
    */
-  counted: v.string(),
+  countedAmount: v.string(),
   countedAt: v.optional(v.number()),
   /** The hashed network address whose cap counts it as well. */
   countedFor: v.optional(v.string()),
   /** Whether the chat's own cap counts it: a send to a recipient off the list, or a swap that may lose. */
-  isLoose: v.optional(v.boolean()),
+  countsAgainstChatCap: v.optional(v.boolean()),
   feeCounted: v.string(),
   /** Price of one ether, in micro-USD. */
   etherPrice: v.string(),
@@ -178,7 +178,7 @@ const orderFields = {
     }),
   ),
   /** Time of the first read of a nonce conflict. */
-  usedSince: v.optional(v.number()),
+  nonceConflictSince: v.optional(v.number()),
   terms: v.optional(vSwapTerms),
   /** The bought amount of a mined swap, from its receipt; on paper, what the book got. Digits. */
   bought: v.optional(v.string()),
@@ -203,7 +203,7 @@ const vLeg = v.object({
   value: v.optional(v.string()),
 });
 
-/** What has changed a wallet's balances: an order of its own, or other hands. Amounts and sums are digits. */
+/** A change of a wallet's balances: by an order of its own, or from outside. Amounts and sums are digits. */
 const vMove = v.object({
   walletId: v.string(),
   userId: v.string(),
@@ -217,7 +217,7 @@ const vMove = v.object({
   fee: v.optional(vLeg),
   /** What it added to what was paid in less what was taken out, in micro-USD. */
   flow: v.string(),
-  /** Of a swap: its result; of a send: the cost of what has left. In micro-USD. */
+  /** Of a swap: its result; of a send: the cost of the sent amount. In micro-USD. */
   realised: v.optional(v.string()),
   cost: v.optional(v.string()),
   orderId: v.optional(v.id("orders")),
@@ -251,7 +251,7 @@ export type Past = Infer<typeof vPast>;
 export const vBalances = v.record(v.string(), v.string());
 export type Balances = Infer<typeof vBalances>;
 
-/** What a wallet holds on paper, as a past of its own: it begins with the start, and paper orders are its moves. */
+/** A wallet's holdings on paper, as a past of its own: it begins with the start, and paper orders are its moves. */
 const vBook = v.object({
   /** By it its moves are found, as a wallet's by its own. */
   id: v.string(),
@@ -262,7 +262,7 @@ const vBook = v.object({
 });
 export type Book = Infer<typeof vBook>;
 
-/** A user's wallet as actions take it. `book`: what it holds on paper, there only while its account is on paper. */
+/** A user's wallet for actions. `book`: its holdings on paper, present only while its account is on paper. */
 export const vPayer = v.object({
   walletId: v.string(),
   address: v.string(),
@@ -291,7 +291,7 @@ export const walletTables = {
     lowSince: v.optional(v.number()),
     /** Its moves until now; absent before the first one. */
     past: v.optional(vPast),
-    /** The next daily look, and until when there are such: a month after somebody has asked (epoch ms). */
+    /** The next daily read, and the end of daily reads, a month after the last request (epoch ms). */
     lookAt: v.optional(v.number()),
     lookUntil: v.optional(v.number()),
   })

@@ -149,7 +149,7 @@ const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
 const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
 
 const NOBODYS =
-  "must be somebody's: this is a token or another well-known contract, an address for burning tokens, or one of the chain's own, and what is sent there is lost";
+  "cannot receive funds: it is a token or another well-known contract, a burn address or a system address, and what is sent there is lost";
 
 export function toSwapAddress(symbol: Symbol): Address {
   return WALLET_TOKENS[symbol].address ?? NATIVE_SENTINEL;

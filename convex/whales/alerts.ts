@@ -9,7 +9,7 @@ import { log } from "../lib/log";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { queryBy } from "../platform/records";
 import { HOUR } from "../lib/time";
-import { announce } from "../messenger/subscriptions";
+import { broadcast } from "../messenger/subscriptions";
 import { enqueueOwnCard } from "../messenger/model";
 import { buildAlertCard } from "./cards";
 import {
@@ -108,7 +108,7 @@ async function queueHourCard(ctx: MutationCtx, now: number): Promise<void> {
   const since = Math.min(...news.map(({ detectedAt }) => detectedAt));
   const hours = Math.max(1, Math.round((now - since) / HOUR));
   const handle: string = await createFunctionHandle(internal.whales.alerts.storeHourDelivery);
-  await announce(ctx, "whales", {
+  await broadcast(ctx, "whales", {
     kind: "whale alerts",
     paragraphs: buildAlertCard({ hours, at: now, alerts: news.map(toPublicWhaleAlert), most: LINES }),
     onSettled: { handle, subject: String(now) },
@@ -155,7 +155,7 @@ export const listAlertPage = internalQuery({
     older: v.union(v.number(), v.null()),
     /** The tokens that were looked through, the most frequent first. */
     tokens: v.array(v.string()),
-    /** What went to exchanges less what left them, in USD, by the hour's start, oldest first. */
+    /** The net flow to exchanges in USD, by the hour's start, oldest first. */
     flows: v.array(v.object({ hour: v.number(), netUsd: v.number() })),
   }),
   handler: async (ctx, { token, alertType, before, since, limit }) => {
@@ -165,10 +165,10 @@ export const listAlertPage = internalQuery({
     const ofToken = rows.filter((row) => token === null || row.token === token);
     const found = ofToken.filter((row) => alertType === null || row.alertType === alertType);
     const lastAt = found[limit - 1]?.detectedAt;
-    const shown = lastAt === undefined ? found : found.filter(({ detectedAt }) => detectedAt >= lastAt);
+    const page = lastAt === undefined ? found : found.filter(({ detectedAt }) => detectedAt >= lastAt);
     return {
-      alerts: shown.map(toPublicWhaleAlert),
-      older: shown.length < found.length ? (lastAt ?? null) : endAt === null ? null : endAt + 1,
+      alerts: page.map(toPublicWhaleAlert),
+      older: page.length < found.length ? (lastAt ?? null) : endAt === null ? null : endAt + 1,
       tokens: rankTokens(rows),
       flows: sumFlows(ofToken.filter(({ detectedAt }) => detectedAt >= since)),
     };

@@ -40,7 +40,7 @@ export function rankTokens(rows: readonly Pick<Reported, "token">[]): string[] {
   return [...counts].toSorted(([, a], [, b]) => b - a).map(([token]) => token);
 }
 
-/** What went to exchanges less what left them, in USD, for each hour with such an alert, oldest first. */
+/** The net flow to exchanges in USD, for each hour with such an alert, oldest first. */
 export function sumFlows(rows: readonly Pick<Doc<"whaleAlerts">, "alertType" | "amount" | "detectedAt">[]) {
   const sums = new Map<number, number>();
   for (const { alertType, amount, detectedAt } of rows) {

@@ -33,7 +33,7 @@ async function lived() {
         ...paid,
         key: `auth:0xcd:${owner}`,
         order: { userId: owner, focus: "BTC" },
-        shown: `hash of ${owner}`,
+        presentedHash: `hash of ${owner}`,
         payer: "0xcd",
         createdAt: 1,
       });

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { announce } from "../../convex/messenger/subscriptions";
+import { broadcast } from "../../convex/messenger/subscriptions";
 import type { App } from "../support/app";
 import { ALICE, createBotApp, deliver, linkedUser, say, tap, test, told, updateOf } from "./support";
 
@@ -27,7 +27,7 @@ const become = (app: App, chatId: number, userId: number, status: string) =>
   );
 /** Tells every subscriber of the daily signals. @returns Who was told. */
 async function tell(app: App, words: string): Promise<string[]> {
-  await app.t.run((ctx) => announce(ctx, "signals", { kind: "news", paragraphs: [[words]] }));
+  await app.t.run((ctx) => broadcast(ctx, "signals", { kind: "news", paragraphs: [[words]] }));
   await app.settle(20);
   const cards = app.cards().filter(({ text }) => text === words);
   return cards.map(({ chatId }) => chatId).filter((one) => one !== "424242");

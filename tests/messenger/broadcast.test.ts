@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalAction } from "../../convex/_generated/server";
-import { announce } from "../../convex/messenger/subscriptions";
+import { broadcast } from "../../convex/messenger/subscriptions";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Topic } from "../../convex/messenger/tables";
 import { deliver, SECRET, updateOf } from "../bot/support";
@@ -71,7 +71,7 @@ const tell = (app: App, words: string, topic: Topic = "signals") =>
       handle: await createFunctionHandle(internal.pictures.drawings.signals),
       subject: "BTC",
     };
-    await announce(ctx, topic, { kind: "news", paragraphs: [[words], ["Because. ".repeat(110)]], picture });
+    await broadcast(ctx, topic, { kind: "news", paragraphs: [[words], ["Because. ".repeat(110)]], picture });
   });
 
 const texts = (app: App, words: string) => app.cards().filter(({ text }) => text.startsWith(words));
@@ -186,7 +186,7 @@ test("a chat that the messenger puts off gets its news later, once, and delays n
     times: 4,
     path: "sendMessage",
   });
-  await app.t.run((ctx) => announce(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
+  await app.t.run((ctx) => broadcast(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
   await app.advance(MINUTE);
   expect(chatsOf(texts(app, "News")).sort()).toEqual(["61", "62", "63"]);
 });
@@ -194,7 +194,7 @@ test("a chat that the messenger puts off gets its news later, once, and delays n
 test("while the messenger is slow, a person's card waits for no news", async ({ app }) => {
   for (let chat = 1_000; chat < 1_120; chat++) await subscribe(app, String(chat));
   app.standins.fail("messenger", { mode: "slow", ms: 10_000 });
-  await app.t.run((ctx) => announce(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
+  await app.t.run((ctx) => broadcast(ctx, "signals", { kind: "news", paragraphs: [["News"]] }));
   await app.advance(3 * SECOND);
   const askedAt = Date.now();
   const card = { userId: "", chatId: "77", kind: "approval", paragraphs: [["Approve?"]] };

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   PART_LIMIT,
+  describeFailure,
   toPlainText,
   renderCard,
   getSpanText,
@@ -74,4 +75,16 @@ describe("a card's parts", () => {
   });
 
   test("an empty card has none", () => expect(renderCard([[], [""], [{ bold: "" }]])).toEqual([]));
+});
+
+describe("a failure in a person's chat", () => {
+  const busy = "A source that I need does not answer just now. Try again in a minute.";
+
+  test.each([
+    ["The chain did not answer", busy],
+    ["The chain did not answer: nothing was moved", `Nothing was moved. ${busy}`],
+    ["The price has moved: nothing was signed, so order it again", `Nothing was signed. ${busy}`],
+  ])("keeps what it says about money: %s", (message, told) => {
+    expect(describeFailure(502, message)).toBe(told);
+  });
 });

@@ -62,7 +62,10 @@ describe("POST /messenger/connect", () => {
     [{ linkToken: " ", messengerId: "42" }, "linkToken is required"],
     [{ linkToken: ["12"], messengerId: "42" }, "linkToken must be a string"],
     [{ linkToken: "ABCDEFGH" }, "messengerId is required"],
-    [{ linkToken: "ABCDEFGH", messengerId: "-100200" }, "messengerId must be a messenger account's id"],
+    [
+      { linkToken: "ABCDEFGH", messengerId: "-100200" },
+      "messengerId must be a messenger account's id: up to 64 letters, digits, _ and -, or a number",
+    ],
     [
       { linkToken: "ABCDEFGH", messengerId: "1", messengerUsername: "x".repeat(65) },
       "messengerUsername must be at most 64 characters",

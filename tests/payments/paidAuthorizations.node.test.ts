@@ -60,8 +60,8 @@ describe("a signed payment", () => {
         expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
       // Its transaction is on the chain for everybody to read.
       const [claim] = await app.rows("paymentClaims");
-      const shown = await buyWith(app, String(claim?.txHash), { userId: "u0", token: "BTC" });
-      expect([shown.status, shown.body.reason]).toEqual([402, "payment_already_used"]);
+      const repeated = await buyWith(app, String(claim?.txHash), { userId: "u0", token: "BTC" });
+      expect([repeated.status, repeated.body.reason]).toEqual([402, "payment_already_used"]);
     });
     expect([again, writings(app)]).toEqual([0n, 8]);
   });
@@ -152,14 +152,14 @@ describe("a signed payment", () => {
     // A look-up that finds its use, and that the payment's own claim has overtaken, joins that.
     const own = (await app.rows("paymentClaims")).at(-1);
     if (own?.authorization === undefined) throw new Error("There is no signed claim");
-    const { shown, order, payer: by, authorization } = own;
+    const { presentedHash, order, payer: by, authorization } = own;
     const transfer = { txHash: slipped, position: 0, from: by, amount: authorization.value };
     const candidates = [{ ...transfer, authorization: authorization.nonce }];
     const ticket = await app.t.mutation(internal.payments.claims.claimPayment, {
-      ...{ order, shown, proof: { kind: "hash", txHash: slipped } },
-      seen: { kind: "transfers", candidates, proven: false },
+      ...{ order, presentedHash, proof: { kind: "hash", txHash: slipped } },
+      observed: { kind: "transfers", candidates, proven: false },
     });
-    expect(ticket).toEqual({ kind: "claim", claimId: own._id, shown });
+    expect(ticket).toEqual({ kind: "claim", claimId: own._id, presentedHash });
   });
 
   test("claims nothing while the relayer has no gas, and the chain is slow or another one", async ({

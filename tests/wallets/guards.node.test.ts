@@ -90,7 +90,7 @@ describe("sums", () => {
         for (const { _id, _creationTime, ...row } of await db.query("orders").collect())
           if (row.tries.length > 0 === hasTries)
             for (let n = 0; n < 500; n++)
-              await db.insert("orders", { ...row, counted: "0", feeCounted: "0" });
+              await db.insert("orders", { ...row, countedAmount: "0", feeCounted: "0" });
       });
     await copy(false);
     expect((await sendFrom(app, "alice", ip)).status).toBe(200);

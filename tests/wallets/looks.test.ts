@@ -33,7 +33,7 @@ async function createLooks() {
           by: "free",
           rules: 0,
           mostFee: "0",
-          counted: "0",
+          countedAmount: "0",
         },
         ...{
           feeCounted: "0",

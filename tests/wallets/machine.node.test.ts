@@ -30,7 +30,7 @@ const rowsOf = async (app: WalletApp) => (await app.rows("orders")).filter(({ tr
 /** What of the rows counts against caps, in micro-USD. */
 const counted = async (app: WalletApp) =>
   (await app.rows("orders")).reduce(
-    (sum, { state, counted: micro }) => sum + (state === "failed" ? 0n : BigInt(micro)),
+    (sum, { state, countedAmount: micro }) => sum + (state === "failed" ? 0n : BigInt(micro)),
     0n,
   );
 
@@ -222,12 +222,12 @@ describe("a transaction on its way", () => {
     await mineBlocks();
     // One look may come from a node that is behind: only the same answer a minute later counts.
     await cronComesBy(app);
-    expect((await rowsOf(app))[0]).toMatchObject({ state: "signed", usedSince: expect.any(Number) });
+    expect((await rowsOf(app))[0]).toMatchObject({ state: "signed", nonceConflictSince: expect.any(Number) });
     await age(app, 61_000);
     await cronComesBy(app);
     expect((await rowsOf(app))[0]).toMatchObject({
       state: "failed",
-      error: "Another transaction took this one's place",
+      error: "Another transaction of this wallet has used this one's nonce: order it again",
     });
     expect(await etherOf(to)).toBe(0n);
     unreachDeadlines();
@@ -333,7 +333,7 @@ test("a node that is behind now and then fails no send that was mined, and one t
   await age(app, 61_000);
   // Pending, so it was not replaced: the doubt begins anew.
   await cronComesBy(app);
-  expect(await row()).not.toHaveProperty("usedSince");
+  expect(await row()).not.toHaveProperty("nonceConflictSince");
   chain.miner.resume();
   await until(() => isMined(txHash));
   const second = glitch();

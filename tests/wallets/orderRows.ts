@@ -5,9 +5,9 @@ import type { WalletApp } from "../support/chain/walletApp";
 
 /** Makes the times that their rows hold earlier: of their bytes, and of the first answer that their nonce is used. */
 export async function age(app: WalletApp, ms: number): Promise<void> {
-  for (const { _id, tries, usedSince } of await app.rows("orders")) {
+  for (const { _id, tries, nonceConflictSince } of await app.rows("orders")) {
     const earlier = tries.map((one) => ({ ...one, at: one.at - ms }));
-    const since = usedSince === undefined ? {} : { usedSince: usedSince - ms };
+    const since = nonceConflictSince === undefined ? {} : { nonceConflictSince: nonceConflictSince - ms };
     await app.t.run((ctx) => ctx.db.patch("orders", _id, { tries: earlier, ...since }));
   }
 }

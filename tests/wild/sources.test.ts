@@ -103,7 +103,7 @@ describe("a ticker is no identity", () => {
     await app.post("/mcp/research", {});
     const known = JSON.stringify(
       await app.t.query(internal.market.facts.readFactsAt, {
-        wanted: [
+        requested: [
           { collector: "markets", subject: "" },
           { collector: "trending", subject: "" },
         ],

@@ -88,7 +88,7 @@ function toTopic(address: string): Hex {
 
 type Range = { first: number; last: number };
 
-/** What is searched for, in one way or several: transfers from these topics, or to these. */
+/** A filter of transfers: from these topics, or to these. */
 type Side = { from?: Hex[]; to?: Hex[] };
 
 /** The token transfers in a range of blocks, in order. To be called inside `readInRanges`. */

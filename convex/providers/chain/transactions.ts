@@ -165,11 +165,11 @@ export async function getTransactionStatus(
   hashes: readonly string[],
 ): Promise<TransactionStatus> {
   return withChainErrors(async (client) => {
-    const [mined, ...seen] = await Promise.all([
+    const [mined, ...states] = await Promise.all([
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       ...hashes.map((one) => readTransactionState(client, one)),
     ]);
-    const found = seen.find((one) => one.kind === "mined") ?? seen.find((one) => one.kind === "unsure");
+    const found = states.find((one) => one.kind === "mined") ?? states.find((one) => one.kind === "unsure");
     if (found !== undefined) return found;
     if (mined > nonce) {
       // A block this far back is safe from reorgs.
@@ -178,7 +178,7 @@ export async function getTransactionStatus(
       const then = await getTransactionCount(client, { address: from, blockNumber });
       return then > nonce ? { kind: "used", mined: then } : { kind: "unsure" };
     }
-    return { kind: seen.some(({ kind }) => kind === "pending") ? "pending" : "missing", mined };
+    return { kind: states.some(({ kind }) => kind === "pending") ? "pending" : "missing", mined };
   });
 }
 
@@ -211,8 +211,8 @@ export async function getGainInBlock(blockNumber: number, address: Address): Pro
 export async function readTransaction(txHash: string): Promise<ObservedTransaction | { kind: "too large" }> {
   const client = createChainClient();
   try {
-    const [seen] = await Promise.all([readTransactionState(client, txHash), requireChain(client)]);
-    return seen;
+    const [states] = await Promise.all([readTransactionState(client, txHash), requireChain(client)]);
+    return states;
   } catch (error) {
     if (isTooLarge(error)) return { kind: "too large" };
     throw toChainError(error);

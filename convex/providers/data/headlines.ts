@@ -71,7 +71,7 @@ export async function askFeed(turns: RateLimitTurns, source: Feed, timeoutMs: nu
     .map((article) => ({ ...article, domain }));
 }
 
-/** What feeds contain although XML forbids it. */
+/** Characters in feeds that XML forbids. */
 const FORBIDDEN = /(?![\t\n\r])\p{Cc}|[\uFFFE\uFFFF]/gu;
 const ENTRY = /^(?:item|entry)$/;
 /** No feed nests deeper, and the parser's time grows with the square of the depth. */

@@ -7,7 +7,7 @@ import { withoutBetween, withoutCitationMarks } from "../../lib/text/markup";
  * them into the same few brackets, so names and brackets are described apart.
  */
 
-/** What may stand before a name: `mm:think`, `longcat_tool_call`, `antThinking`. */
+/** Prefixes of a name: `mm:think`, `longcat_tool_call`, `antThinking`. */
 const PREFIX = "(?:ant|[a-z]{1,12}[:_|｜])?";
 
 /**
@@ -42,9 +42,9 @@ const THOUGHTS = (
 ).map(([open, close], index) => ({
   open: new RegExp(open, "gi"),
   close: new RegExp(close, "gi"),
-  /** At the beginning of a line or behind a sentence it opens what nothing closes. */
+  /** At the beginning of a line or behind a sentence it opens a thought that nothing closes. */
   opensLine: new RegExp(`(?:^|(?<=[\\n.!?}\\]]))[ \\t]{0,99}${open}`, "i"),
-  /** What stands before a bare end was thought, too; the end of a fence alone means nothing. */
+  /** The text before a bare end is a thought, too; the end of a fence alone means nothing. */
   isTold: index < 2,
 }));
 
@@ -62,7 +62,7 @@ const SELF_CLOSED = /(?<!`)<think(?:ing)?\s{0,9}\/>/gi;
 const PLAN =
   /^\s*(?:<(analysis|planning|plan|draft|internal|notes)>[^]*?<\/\1>(?=\s*\S)|Thought:[^]*?\n\s{0,9}Final Answer:\s*)/i;
 
-/** The text without what the model thought: closed, never closed, never opened, or in a channel of its own. */
+/** The text without the model's thoughts: closed, never closed, never opened, or in a channel of its own. */
 export function removeThoughts(text: string): string {
   const final = [...text.matchAll(FINAL)].at(-1);
   if (final !== undefined) return removeThoughts(text.slice(final.index + final[0].length));
@@ -119,7 +119,7 @@ function removeCalls(text: string): string {
 const TOKEN =
   "(?:<[|｜]/?[\\w▁]{1,40}[|｜]?>|<\\w{1,40}[|｜]>|<(?:s|bos|pad|unk|start_of_turn|unused\\d{1,3}|extra_id_\\d{1,3})>|\\[/?INST\\]|\\[BOS\\]|\\]~b\\]|<role>assistant</role>)";
 const ROLE = "(?:assistant|model|ai|bot)(?=\\s{0,9}(?:[<\\n:]|$)):?";
-/** What stands before an answer. */
+/** Labels before an answer. */
 const START = new RegExp(
   `^\\s*(?:>>>all\\n|(?:${TOKEN}\\s{0,9}(?:${ROLE}\\s{0,9})?)+|assistant:\\s|#{2,3} (?:response|assistant):?\\s)\\s*`,
   "i",
@@ -169,7 +169,7 @@ export function cleanText(raw: string): string {
 const SPOKEN = ["answer", "response", "reply", "content", "text", "message", "output", "final_answer"];
 
 /**
- * Prose without what a model puts around it: a fence of Markdown, or JSON.
+ * Prose without a model's wrapping: a fence of Markdown, or JSON.
  * @returns "" for the call of a tool in plain JSON.
  */
 export function unwrapProse(text: string): string {

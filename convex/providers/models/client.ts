@@ -64,7 +64,7 @@ export class GatewayFailure extends AppError {
     readonly retryAfterMs: number | null,
     /** A refusal costs nothing. A call that timed out, or whose answer broke off, may have been answered. */
     readonly isBilled: boolean,
-    /** What the gateway said, if it refused; and what that is about. */
+    /** The gateway's refusal, if it refused, and its subject. */
     readonly refusal: { status: number; words: string; about: Refusal } | null = null,
     /** Whether it cost nothing and passes at once, so that the request is repeated although a caller waits. */
     readonly isPassing = false,
@@ -244,7 +244,7 @@ function readCompletionBody(answer: Awaited<ReturnType<typeof exchange>>): strin
   return JSON.stringify({ choices: [{ message: { content: written } }] });
 }
 
-/** What a model wrote for a schema that its gateway refused to pass on; `null` if this is no such refusal. */
+/** A model's answer to a schema that its gateway refused to pass on; `null` for any other refusal. */
 export function extractRejectedAnswer(words: string): string | null {
   if (!/json_validate_failed|failed_generation|failed to (?:generate|validate) json/i.test(words))
     return null;

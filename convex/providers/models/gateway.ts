@@ -82,13 +82,13 @@ export class UnusableAnswer extends AppError {
   }
 }
 
-/** What is remembered of an account without credits. */
+/** The note on an account without credits. */
 const EMPTY = "empty";
 
 /** How many parts of a request a gateway may refuse, one after the other. */
 const MAX_REFUSALS = 4;
 
-/** The key of what is remembered. Another key of the gateway is another account. */
+/** The key of that note. Another key of the gateway is another account. */
 function getMemoryKey(model: string): string {
   const of = [getSetting("LLM_ENDPOINT"), model, getOptional("LLM_GATEWAY_API_KEY") ?? ""];
   return `gateway:${sha256Hex(of.join(" "))}`;
@@ -108,7 +108,7 @@ async function readMemory(ctx: ActionCtx | null, key: string): Promise<Set<strin
 /**
  * One answer, requested again after a failure that may pass. A part that the gateway refuses is left out, and left out
  * for a day once the gateway has answered without it.
- * @param learnt What is remembered from now on, if there is an answer.
+ * @param learnt The note to keep from now on, if there is an answer.
  */
 async function request(
   ctx: ActionCtx | null,
@@ -160,7 +160,9 @@ async function request(
   }
 }
 
-/** What to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it. */
+/**
+ * The part to leave out after a refusal. Gateways refuse schemas in all words: any refusal of one is tried without it.
+ */
 function findRefusedPart(
   { refusal }: GatewayFailure,
   isFormatted: boolean,
@@ -189,7 +191,7 @@ export async function findOutage(ctx: ActionCtx): Promise<string | null> {
   return body === "" ? null : body;
 }
 
-/** @returns What is wrong; "" for nothing. A refusal of the question itself is an answer: it says nothing of others. */
+/** @returns The problem; "" for none. A refusal of the question itself is an answer: it says nothing of others. */
 async function probe(ctx: ActionCtx): Promise<string> {
   const messages: PromptMessage[] = [{ role: "user", content: "Say yes." }];
   const prompt = { messages, maxTokens: 1, timeoutMs: deadlines.probe, attempts: 1, billTo: "paid" } as const;

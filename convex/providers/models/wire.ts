@@ -136,7 +136,9 @@ function joinChunks(chunks: readonly unknown[], isValue: boolean): ModelOutcome 
 /** A message in the form of any maker, with the word for its end and the choice that holds it. */
 type Found = { message: unknown; end: unknown; choice: unknown };
 
-/** What holds messages, in the order of trust; a gateway may put the completion into an envelope of its own. */
+/**
+ * The fields that hold messages, in the order of trust; a gateway may put the completion into an envelope of its own.
+ */
 const HOLDERS = [
   "choices",
   "candidates",
@@ -148,7 +150,7 @@ const HOLDERS = [
   "result",
   "response",
 ];
-/** What only a message has. */
+/** Fields that only a message has. */
 const PARTS = [
   ...["role", "content", "parts", "tool_calls", "function_call", "refusal", "parsed", "audio"],
   ...["reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thoughts", "thinking"],
@@ -247,7 +249,7 @@ function isPadded(raw: string): boolean {
   return raw.length - text.length >= PADDING && /[.!?…。！？"”»)\]}`]$/.test(text.slice(-1));
 }
 
-/** What a model thought, where a gateway sends it apart. */
+/** A model's reasoning, where a gateway sends it apart. */
 function getThoughts(message: unknown): string {
   const names = ["reasoning_content", "reasoning", "reasoning_text", "thinking", "thoughts"];
   const apart = names
@@ -321,7 +323,7 @@ function guessStatus(words: string): number {
 const WHOLE =
   /^(?:|stop|endturn|stop(?:token|sequence|string|word)s?|eos|eostoken|endofsequence|completed?|done|end|finish|finished|success|unspecified)$/;
 
-/** What the word for an answer's end means; an unknown word is no good end. */
+/** The meaning of a finish reason; an unknown one is no good end. */
 function classifyEnd(reason: unknown, native: unknown): "whole" | "cut" | "declined" | "broken" {
   const word = toBareWord(reason);
   const nativeWord = toBareWord(native);

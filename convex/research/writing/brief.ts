@@ -69,7 +69,7 @@ const vBrief = v.object({
   focus: v.string(),
   sources: v.array(vSource),
   /** One fact of each subject that a report may mention, for its name. */
-  named: v.array(vFact),
+  nameFacts: v.array(vFact),
   /** Whether there is a price that is not a model's. */
   isPriced: v.boolean(),
   /** The opening sentence, written by code: the move of the focus since the shift began. */
@@ -84,7 +84,7 @@ export const readBrief = internalQuery({
   handler: async (ctx, { focus, observationIds, startedAt, at }): Promise<Brief> => {
     const rows = await Promise.all(observationIds.map((id) => ctx.db.get("observations", id)));
     const requested = listCollectionsFor(focus);
-    const now = await getFactsAt(ctx, { wanted: requested, withinMs: GOOD_MS, at });
+    const now = await getFactsAt(ctx, { requested, withinMs: GOOD_MS, at });
     return buildBrief(focus, {
       ...now,
       observations: rows.flatMap((row) => row ?? []),
@@ -136,7 +136,7 @@ export function buildBrief(focus: string, read: Read): Brief {
       ...listPersistentSources(observations),
       ...listModelSources(recent, cycles),
     ]),
-    named: [...subjects.values()],
+    nameFacts: [...subjects.values()],
     isPriced: facts.some(({ kind }) => kind === "price" || kind === "lastTrade"),
     ...(moved === undefined
       ? {}
@@ -232,13 +232,13 @@ function listOnchainSources({ at: observedAt, onchain }: Doc<"observations">): U
 function listMissing(
   observations: Read["observations"],
   absent: readonly CollectionRequest[],
-  told: MissingSource[],
+  reported: MissingSource[],
 ): MissingSource[] {
   const silent = listKeys(MODELS).filter((source) => observations.every((one) => one[source] === undefined));
   return [...silent.map((collector) => ({ collector, subject: "" })), ...absent].map(
     ({ collector, subject }) => {
-      const reported = told.findLast((one) => one.collector === collector && one.subject === subject);
-      return { collector, subject, reason: reported?.reason ?? "It has not come yet" };
+      const entry = reported.findLast((one) => one.collector === collector && one.subject === subject);
+      return { collector, subject, reason: entry?.reason ?? "It has not come yet" };
     },
   );
 }
@@ -264,8 +264,8 @@ async function readMoves(
   for (const kind of listKeys(PRICED_BY)) {
     const of = (facts: readonly Fact[]) => facts.filter((one) => one.subject === token && one.kind === kind);
     const collector = PRICED_BY[kind];
-    const wanted = [{ collector, subject: collector === "day" ? token : "" }];
-    const before = of((await getFactsAt(ctx, { ...begun, wanted })).facts);
+    const requested = [{ collector, subject: collector === "day" ? token : "" }];
+    const before = of((await getFactsAt(ctx, { ...begun, requested })).facts);
     const first = before.find(({ source }) => of(now).some((one) => one.source === source));
     const last = of(now).find(({ source }) => source === first?.source);
     if (first === undefined || last === undefined) continue;

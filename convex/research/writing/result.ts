@@ -13,20 +13,20 @@ export const SUMMARY_LIMIT = 100;
 
 /**
  * The problems of a result, for the repair turn; `null` if it keeps the contract.
- * @param shown Its analysis and summary in their final form.
+ * @param final Its analysis and summary in their final form.
  */
 export function findResultProblems(
   result: Texts,
-  shown = { analysis: result.fullAnalysis, summary: result.shortSummary },
+  final = { analysis: result.fullAnalysis, summary: result.shortSummary },
 ): string | null {
   const problems: string[] = [];
-  const wordCount = countWords(shown.analysis);
+  const wordCount = countWords(final.analysis);
   if (wordCount < MIN_WORDS || wordCount > MAX_WORDS) {
     problems.push(`fullAnalysis has ${wordCount} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
   }
   const mark = MARKS[result.marketOutlook];
   if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
-  if ([...shown.summary].length > SUMMARY_LIMIT) {
+  if ([...final.summary].length > SUMMARY_LIMIT) {
     problems.push(`shortSummary must have at most ${SUMMARY_LIMIT} characters`);
   }
   if (result.impacts.length === 0) problems.push("impacts must not be empty");

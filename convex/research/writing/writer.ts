@@ -40,9 +40,9 @@ export async function writeResearchResult(
   brief: Brief,
   billTo: BillingSubject,
 ): Promise<Written> {
-  const { focus, sources, named } = brief;
+  const { focus, sources, nameFacts } = brief;
   const now = Date.now();
-  const index = buildCitationIndex(sources, now, { names: indexNames(named), focus });
+  const index = buildCitationIndex(sources, now, { names: indexNames(nameFacts), focus });
   const task = { occasion, focus, nowIso: toIso(now), evidence: describeBrief(brief, now) };
   const question = buildSynthesisQuestion(task, (value) => {
     const { result, leftovers } = resolveResult(value, index, brief);

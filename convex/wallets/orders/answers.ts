@@ -79,14 +79,14 @@ const WAITS =
  * @throws AppError with the failure of an order that ended before a signature. Its idempotency key is free again,
  * unless the order was put to its owner.
  */
-export function describeOrder(row: Order, isRepeat: boolean) {
+export function buildOrderAnswer(row: Order, isRepeat: boolean) {
   const { txHash, terms, bought, approvalTxHash, error, errorCode = "internal" } = row;
   // The relayer has not signed its half yet.
   if (txHash === undefined && row.state === "signed") return { success: true, status: "submitted" as const };
   if (txHash === undefined && row.state !== "failed") {
     const waits = { approvalId: row._id, idempotencyKey: getCallersKey(row) };
-    const asked = { ...waits, ...markPaper(row.paper === true) };
-    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...asked };
+    const base = { ...waits, ...markPaper(row.paper === true) };
+    return { success: false, status: "awaiting_approval" as const, error: WAITS, ...base };
   }
   if (txHash === undefined) {
     const headers: Record<string, string> = isRepeat ? { "Idempotent-Replayed": "true" } : {};

@@ -61,7 +61,7 @@ export function computeGasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
-/** What the network prices: the bytes of a call, and the gas that it takes. */
+/** The basis of the network fee: the bytes of a call, and its gas. */
 export type PricedCall = { data: Hex; gas: bigint };
 
 /** The network fees of a call that takes this gas, in wei: at current prices, and their ceiling. @throws AppError `upstream` */

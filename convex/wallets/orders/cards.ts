@@ -42,7 +42,7 @@ export function buildQuestionCard(
   row: Order,
   facts: { estimate: Estimate; lookAlike: string | null } & Omit<LimitCheck, "refusal">,
 ): Required<Card> {
-  const { estimate, recipient, lookAlike, counted, narrowest } = facts;
+  const { estimate, recipient, lookAlike, countedAmount, narrowest } = facts;
   const { _id, request, value, by, etherPrice, nextCheckAt } = row;
   const dollars = (micro: bigint) => formatCents(toUsd(micro));
   const { most, left } = narrowest;
@@ -50,7 +50,7 @@ export function buildQuestionCard(
   const uses =
     value === undefined
       ? "⚠️ there is no live price for it: no limit counts what it moves"
-      : `uses ${counted === 0n ? "nothing" : dollars(counted)} of ${of}`;
+      : `uses ${countedAmount === 0n ? "nothing" : dollars(countedAmount)} of ${of}`;
   const isGas = request.kind === "gas";
   const fee = isGas ? "fees included" : `fee ≈${describeFee(BigInt(estimate.usualFee), etherPrice)}`;
   const ceiling = isGas

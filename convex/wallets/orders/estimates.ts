@@ -83,7 +83,7 @@ async function computeShare(wallet: HoldingWallet, bps: number, request: Quotabl
   throw new AppError("invalid_request", `${holds}${fees}: there is nothing to move`);
 }
 
-/** In micro-USD. Nobody orders less on purpose: it is not worth its network fee. */
+/** In micro-USD. A smaller order is probably a mistake in the unit: it is not worth its network fee. */
 const CENT = 10_000n;
 
 /**
@@ -136,7 +136,7 @@ type Taker = Pick<Order, "address" | "minBuyAmount">;
 /** The taker of quotes without a wallet: it holds nothing and has no key. */
 const NO_TAKER = "0x000000000000000000000000000000000000dEaD";
 
-/** Whether the amount of an order comes from what its wallet holds. */
+/** Whether the amount of an order is a share of its wallet's balance. */
 function dependsOnBalance(request: UserRequest): boolean {
   const size =
     request.kind === "gas" || request.size === undefined
@@ -153,12 +153,12 @@ export const rehearse = withUsage(
     { address, keyHash }: Pick<Caller, "address" | "keyHash">,
   ): Promise<Rehearsal> => {
     const forecastFor = (request: UserRequest, value: { value?: string }): Promise<Forecast> => {
-      const asked = { ...order, request, ...value, address, now: Date.now(), ...defined({ keyHash }) };
-      return ctx.runQuery(internal.wallets.orders.placing.forecastOrder, asked);
+      const question = { ...order, request, ...value, address, now: Date.now(), ...defined({ keyHash }) };
+      return ctx.runQuery(internal.wallets.orders.placing.forecastOrder, question);
     };
     // Balances are only read for callers that may see them.
     const { wallet } = await forecastFor(order.request, {});
-    // Nobody is told to pay the address that stands in for a wallet.
+    // The address that stands in for a missing wallet must not appear in a refusal that asks for funds.
     if (wallet === null && dependsOnBalance(order.request)) throw new AppError("not_found", NO_WALLET);
     const taker = wallet ?? { address: NO_TAKER };
     const resolved = await resolveOrder(ctx, taker, order.request);

@@ -58,13 +58,13 @@ export const executeOrder = withUsage(
     let row = await readOrder(ctx, orderId);
     const isWatched = row.question !== undefined && !isTapped;
     const tap = AbortSignal.timeout(isWatched ? deadlines.tap : 0);
-    let receipt = { of: -1, until: deadline, looks: 0 };
+    let receipt = { of: -1, until: deadline, polls: 0 };
     while (!isEnded(row) && !deadline.aborted) {
       if (row.state === "signed") {
         const of = row.nonce ?? 0;
-        if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(getWaitMs(row)), looks: 0 };
+        if (receipt.of !== of) receipt = { of, until: AbortSignal.timeout(getWaitMs(row)), polls: 0 };
         if (receipt.until.aborted) break;
-        await sleep(RECEIPT_PAUSES_MS[receipt.looks++] ?? LONGEST_RECEIPT_PAUSE_MS);
+        await sleep(RECEIPT_PAUSES_MS[receipt.polls++] ?? LONGEST_RECEIPT_PAUSE_MS);
         row = (await raceDeadline(deadline, checkQuietly(ctx, row))) ?? row;
         continue;
       }
@@ -85,8 +85,8 @@ function getWaitMs(row: Order): number {
   return row.tries.at(-1)?.kind === "approve" ? deadlines.approval : deadlines.receipt;
 }
 
-/** Looks before an order is refused for a balance that looks short, or a call that would fail. */
-const LOOKS = 3;
+/** Checks before an order is refused for a balance that looks short, or a call that would fail. */
+const CHECKS_BEFORE_REFUSAL = 3;
 
 /**
  * Signs an order if it is its turn, or carries it out in the book of an account on paper.
@@ -113,9 +113,9 @@ async function attempt(ctx: ActionCtx, { _id: orderId }: Order, deadline?: Abort
     }
   };
   try {
-    await untilKnown(carryOut, ({ data }, looks) =>
+    await untilKnown(carryOut, ({ data }, polls) =>
       row.approvalTxHash === undefined
-        ? data.code === "upstream" || looks >= LOOKS
+        ? data.code === "upstream" || polls >= CHECKS_BEFORE_REFUSAL
         : deadline === undefined || deadline.aborted,
     );
   } catch (thrown) {
@@ -188,8 +188,8 @@ export async function checkOrder(ctx: ActionCtx, row: Order): Promise<Order> {
   if (isEnded(row) || status.kind === "unsure") return row;
   if (status.mined < nonce && isWithdrawalDue(row))
     return advance(ctx, row, { kind: "astray", mined: status.mined });
-  const freed = row.usedSince === undefined ? row : await advance(ctx, row, { kind: "free" });
-  // What nothing has changed is not read again: callers look each half second.
+  const freed = row.nonceConflictSince === undefined ? row : await advance(ctx, row, { kind: "free" });
+  // Unchanged rows are not read again: callers poll each half second.
   return status.mined === nonce && (await signFurther(ctx, row)) ? readOrder(ctx, row._id) : freed;
 }
 

@@ -144,12 +144,15 @@ export async function resolveGas(ctx: ActionCtx, address: string, request: GasRe
   const { terms, native, held } = await readExchange(ctx, requireRelayer(), address);
   const missing = terms.enough > native ? terms.enough - native : 0n;
   const sufficient = computeSufficient(missing, terms);
-  const asked = request.size === undefined || request.size === "enough" ? sufficient : BigInt(request.size);
-  const usdc = asked > MOST_USDC ? MOST_USDC : asked;
+  const amount = request.size === undefined || request.size === "enough" ? sufficient : BigInt(request.size);
+  const usdc = amount > MOST_USDC ? MOST_USDC : amount;
   requireUsdc(held, usdc, address);
   const ether = computeEther(usdc, terms);
   if (ether <= 0n)
-    throw new AppError("upstream", "The network fee is above what that buys: nothing was moved");
+    throw new AppError(
+      "upstream",
+      "The network fee is more than that USDC buys: nothing was moved, so take more USDC or try again later",
+    );
   const cost = (usdc * terms.usdcPrice) / ONE_USDC - (ether * terms.etherPrice) / ONE_ETHER;
   return {
     ...request,

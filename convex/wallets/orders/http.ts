@@ -34,7 +34,7 @@ import {
 } from "../inputs";
 import { EXPLORER, isUserRequest, type WalletKind } from "../model";
 import type { UserRequest } from "../tables";
-import { buildEndedFailure, describeOrder, orderFields, toRehearsalView } from "./answers";
+import { buildEndedFailure, buildOrderAnswer, orderFields, toRehearsalView } from "./answers";
 
 /** Sends and swaps over HTTP: an order is opened and executed, put to its owner, or only rehearsed. */
 
@@ -88,7 +88,7 @@ async function answer<Fields extends object>(
   // A caller with an idempotency key knows what a repeat is.
   const note = isRepeat && call.idempotencyKey === undefined ? { repeatedNote: SAME_ORDER } : {};
   const exact = describe(isUserRequest(row.request) ? row.request : request);
-  const order = { ...describeOrder(row, isRepeat), ...note, ...exact, ...buildWarning(call, unitWarning) };
+  const order = { ...buildOrderAnswer(row, isRepeat), ...note, ...exact, ...buildWarning(call, unitWarning) };
   return new Reply(order, headers, row.txHash === undefined ? 202 : 200);
 }
 

@@ -49,10 +49,10 @@ export type LimitCheck = {
   /** The reason of refusal; `null` if the order is allowed. */
   refusal: AppError | null;
   /** The amount that the order counts, and its narrowest cap: what it allows a day, and what is left of it before. */
-  counted: bigint;
+  countedAmount: bigint;
   narrowest: { most: bigint; left: bigint };
   /** Whether the chat's cap counts it: a send to a recipient off the list, or a swap that may lose. */
-  isLoose: boolean;
+  countsAgainstChatCap: boolean;
   /** `null` for a swap. */
   recipient: Recipient | null;
 };
@@ -93,7 +93,7 @@ export async function checkLimits(ctx: QueryCtx, order: Ordering, now: number): 
   const waits = ({ data: { retryAfterMs = Infinity } }: AppError) => retryAfterMs;
   const [worst] = refusals.toSorted((a, b) => waits(b) - waits(a));
   const refusal = findRefusal(order, recipient) ?? findGasRefusal(order, limits, now) ?? worst ?? null;
-  return { refusal, counted: amount, narrowest, isLoose: countsAgainstChatCap, recipient };
+  return { refusal, countedAmount: amount, narrowest, countsAgainstChatCap, recipient };
 }
 
 /** The reason to refuse an order whatever its amount; `null` if there is none. */
@@ -140,7 +140,12 @@ async function classifyRecipient(
 }
 
 /** The caps that apply to an order. */
-async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: number): Promise<Limit[]> {
+async function listCaps(
+  ctx: QueryCtx,
+  order: Ordering,
+  countsAgainstChatCap: boolean,
+  now: number,
+): Promise<Limit[]> {
   const { userId, by, key, most = 0n } = order;
   const orders = () => ctx.db.query("orders");
   const since = now - DAY;
@@ -166,13 +171,13 @@ async function listCaps(ctx: QueryCtx, order: Ordering, isLoose: boolean, now: n
   if (key?.dailyMicroUsd !== undefined)
     limits.push(toLimit(` by the key ${key.name}`, BigInt(key.dailyMicroUsd), mine));
   if (by === "post") limits.push(toLimit(" by mention", most, mine));
-  if ((by === "tap" || by === "chat") && isLoose) {
+  if ((by === "tap" || by === "chat") && countsAgainstChatCap) {
     const about = " that the chat approves to recipients off the owner's list, or lets swaps lose";
     limits.push(
       toLimit(
         about,
         CHAT_DAILY,
-        mine.filter((row) => row.isLoose === true),
+        mine.filter((row) => row.countsAgainstChatCap === true),
       ),
     );
   }
@@ -245,9 +250,9 @@ function limitError(limit: Limit, { by, request }: Ordering, amount: bigint, now
 
 /** The sum of orders: the amount of each that has not failed, and in any case the fees of signed transactions. */
 function sumOrders(orders: readonly Doc<"orders">[]): bigint {
-  return orders.reduce((sum, { state, counted, feeCounted }) => {
+  return orders.reduce((sum, { state, countedAmount, feeCounted }) => {
     const lives = state === "prepared" || state === "signed" || state === "confirmed";
-    return sum + (lives ? BigInt(counted) : 0n) + BigInt(feeCounted);
+    return sum + (lives ? BigInt(countedAmount) : 0n) + BigInt(feeCounted);
   }, 0n);
 }
 

@@ -130,7 +130,7 @@ export async function findEarlierOrder(ctx: QueryCtx, order: Keyed): Promise<Ord
   return row;
 }
 
-/** What the size of a request has come to. */
+/** The resolved size of a request. */
 const RESOLVED = { amount: "", ether: "", cost: "", next: "" };
 
 /** Whether an order has this wallet and these terms. Of sizes the words count, not the amounts that they came to. */
@@ -158,7 +158,7 @@ const BLANK = {
   mostFee: MOST_FEE.toString(),
   rules: 0,
   etherPrice: "0",
-  counted: "0",
+  countedAmount: "0",
   feeCounted: "0",
   tries: [],
 };
@@ -199,15 +199,15 @@ export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
 
 /** Counts an order, in the mutation that opens it or stores its approval. @throws AppError as `checkLimits`. */
 export async function buildCountedFields(ctx: MutationCtx, order: Ordering, now: number) {
-  const { refusal, counted, isLoose } = await checkLimits(ctx, order, now);
+  const { refusal, countedAmount, countsAgainstChatCap } = await checkLimits(ctx, order, now);
   if (refusal !== null) throw refusal;
   const countedFor = getAddressKey(order, await readMode(ctx, order.userId));
   return {
     state: "prepared" as const,
     nextCheckAt: now + PREPARED_FOR_MS,
-    counted: counted.toString(),
+    countedAmount: countedAmount.toString(),
     countedAt: now,
-    ...{ isLoose, ...defined({ countedFor }) },
+    ...{ countsAgainstChatCap, ...defined({ countedFor }) },
   };
 }
 
@@ -298,7 +298,7 @@ export function buildFailure(error: string): Outcome {
 
 /** `undefined` removes a field. */
 type Changes = { nextCheckAt: number } & {
-  [Field in "idempotencyKey" | "txHash" | "usedSince" | "countedAt"]?: Order[Field] | undefined;
+  [Field in "idempotencyKey" | "txHash" | "nonceConflictSince" | "countedAt"]?: Order[Field] | undefined;
 } & Partial<Pick<Order, "approvalTxHash" | "tries" | "terms" | "paperFee" | "feeCounted">>;
 
 /** Stores an order's end with its consequences: its mention, its user's webhooks, the message to its owner. */

@@ -35,15 +35,15 @@ const vTool = { isTool: v.optional(v.boolean()) };
 /** The caller's network address. */
 const vFrom = v.union(v.string(), v.null());
 
-/** What has to be permitted: who may swap may buy gas. */
+/** The action to authorize: the permission to swap includes buying gas. */
 function toAction({ kind }: UserRequest): "send" | "swap" {
   return kind === "gas" ? "swap" : kind;
 }
 
 /** The credential an order counts against. An order that needs approval never opens on the caller's own credential. */
-function getCredential(verdict: Decision): { by: By; key?: Ordering["key"] } {
-  if (verdict.kind !== "allowed") return { by: "id" };
-  const { by, key } = verdict;
+function getCredential(decision: Decision): { by: By; key?: Ordering["key"] } {
+  if (decision.kind !== "allowed") return { by: "id" };
+  const { by, key } = decision;
   return { by: by === "unclaimed" ? "free" : by, key };
 }
 
@@ -91,13 +91,13 @@ async function findRepeatedOrder(
  */
 async function findRequiredApprover(
   ctx: QueryCtx,
-  verdict: Decision,
+  decision: Decision,
   userId: string,
   now: number,
 ): Promise<Doc<"messengerLinks"> | null> {
-  if (verdict.kind === "allowed") return null;
-  const link = verdict.kind === "asks" ? await findApprovingLink(ctx, userId, now) : null;
-  if (link === null) throw verdict.error;
+  if (decision.kind === "allowed") return null;
+  const link = decision.kind === "asks" ? await findApprovingLink(ctx, userId, now) : null;
+  if (link === null) throw decision.error;
   return link;
 }
 

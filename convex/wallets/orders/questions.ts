@@ -154,7 +154,7 @@ export async function answerQuestion(
 /** The fields of an approved order: it begins, unless the current limits end it. */
 async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: Order, now: number) {
   const { userId, request, by, value } = row;
-  if (!isUserRequest(request)) throw new AppError("internal", "Nobody is asked about this");
+  if (!isUserRequest(request)) throw new AppError("internal", "This order has no question to its owner");
   try {
     const limitFields = await buildCountedFields(ctx, { userId, request, by, value, address: null }, now);
     // The caller may be gone, so the execution is scheduled.
@@ -168,7 +168,9 @@ async function buildApprovedFields(ctx: MutationCtx, { _id: orderId, ...row }: O
   }
 }
 
-/** The credential of an order that is put to its owner: their own word in the chat, or a tap for somebody else's. */
+/**
+ * The credential of an order that its owner is asked about: the chat, for the owner's own; a tap, for another caller's.
+ */
 const vChatCredential = literals("chat", "tap");
 
 /** An order that this account was asked about and that has not been signed, to be asked about again; otherwise `null`. */

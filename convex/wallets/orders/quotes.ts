@@ -18,7 +18,7 @@ import { PERMIT2, toSwapAddress, WALLET_TOKENS, type Symbol } from "../tokens";
 import { isSame } from "./calls";
 import type { OrderRequest } from "../tables";
 
-/** What a quote guarantees and costs: it is not trusted, and its call, its permit and the price feeds decide. Pure. */
+/** The guarantees and costs of a quote. It is not trusted: its call, its permit and the price feeds decide. Pure. */
 
 export type SwapRequest = Extract<OrderRequest, { kind: "swap" }>;
 export type Sides = Pick<SwapRequest, "fromToken" | "toToken" | "amount">;
@@ -130,7 +130,7 @@ function compareWorth(bought: bigint, swap: Sides, { from, to }: Prices) {
   };
 }
 
-/** What the sold amount is worth in the bought token by the feeds, rounded down; `null` without both prices. */
+/** The worth of the sold amount in the bought token by the feeds, rounded down; `null` without both prices. */
 export function computeFairAmount(swap: Sides, prices: Prices): bigint | null {
   if (isWrapping(swap)) return BigInt(swap.amount);
   const worth = compareWorth(1n, swap, prices);

@@ -170,7 +170,7 @@ async function chooseNonce(
   log.error("wallets.behind the chain", { address, mined });
   throw new AppError(
     "paused",
-    "The chain has transactions of this wallet that this service does not know: it signs nothing for the wallet until they have been read back",
+    "The chain has transactions of this wallet that this service does not know: nothing is signed for the wallet until its operator has checked it",
   );
 }
 

@@ -38,7 +38,7 @@ import { expire, getStateAt } from "./questions";
  */
 
 const WITHDRAWN = "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
-const USED = "Another transaction took this one's place";
+const USED = "Another transaction of this wallet has used this one's nonce: order it again";
 const APPROVAL_REFUSED = "The token refused the approval that the swap needs: nothing was swapped";
 const NOT_SWAPPED = "The swap could not be signed in time: nothing was swapped";
 
@@ -185,7 +185,8 @@ export const advanceOrder = internalMutation({
     if (step.kind === "mined") await storeMined(ctx, row, step);
     else if (step.kind === "astray") await handleNonceConflict(ctx, row, step.mined);
     else if (step.kind === "dropped") await dropOrder(ctx, row, step);
-    else if (row.usedSince !== undefined) await ctx.db.patch("orders", orderId, { usedSince: undefined });
+    else if (row.nonceConflictSince !== undefined)
+      await ctx.db.patch("orders", orderId, { nonceConflictSince: undefined });
     return requireOrder(ctx, orderId);
   },
 });
@@ -221,7 +222,7 @@ async function storeMined(
   const now = Date.now();
   const isApproval = kind === "approve";
   const tries = row.tries.map((one) => (one.hash === hash ? { ...one, block, ...defined({ paid }) } : one));
-  const mined = { tries, usedSince: undefined };
+  const mined = { tries, nonceConflictSince: undefined };
   const hashFields = isApproval
     ? { ...mined, approvalTxHash: hash, txHash: undefined }
     : { ...mined, txHash: hash };
@@ -262,16 +263,16 @@ function toOutcome(
  * all its signed orders end. Their work is safe to repeat.
  */
 async function handleNonceConflict(ctx: MutationCtx, row: Order, mined: number): Promise<void> {
-  const { _id, walletId, address, nonce = 0, usedSince } = row;
+  const { _id, walletId, address, nonce = 0, nonceConflictSince } = row;
   if (isEnded(row)) return ctx.db.patch("orders", _id, { nextCheckAt: NEVER });
   if (row.state !== "signed") return;
   const wallet = await requireWallet(ctx, walletId);
   const isUsed = mined > nonce && mined <= (wallet.nextNonce ?? 0);
   if (!isUsed && !(await hasMiscounted(ctx, row, mined))) return;
   const now = Date.now();
-  if (usedSince === undefined)
-    return ctx.db.patch("orders", _id, { usedSince: now, nextCheckAt: now + USED_AFTER_MS });
-  if (now - usedSince < USED_AFTER_MS) return;
+  if (nonceConflictSince === undefined)
+    return ctx.db.patch("orders", _id, { nonceConflictSince: now, nextCheckAt: now + USED_AFTER_MS });
+  if (now - nonceConflictSince < USED_AFTER_MS) return;
   if (isUsed) return finalizeOrder(ctx, row, buildFailure(USED), { nextCheckAt: now + LOOK_BACK_MS });
   log.error("wallets.nonces apart", { address, mined, nonce });
   await ctx.db.patch("wallets", wallet._id, { nextNonce: undefined });

@@ -123,15 +123,15 @@ async function getOffer(
   const amount = BigInt(swap.amount);
   const { address } = WALLET_TOKENS[swap.fromToken];
   // Settled rather than awaited together, so that a short balance is reported before the provider's failures.
-  const [[asked], held, allowed] = await Promise.all([
+  const [[quoted], held, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
     readAccount(taker, address === null ? [] : [address], listFeedAddresses(listFeeds(swap))),
     address === null ? 0n : readAllowance(address, taker, PERMIT2),
   ]);
   const balance = address === null ? held.native : (held.tokens[0] ?? 0n);
   await requireHeld(ctx, payer, { token: swap.fromToken, amount }, balance);
-  if (asked.status === "rejected") throw asked.reason;
-  const { prices: _, ...offer } = await checkOffer(payer, swap, asked.value, held.rounds);
+  if (quoted.status === "rejected") throw quoted.reason;
+  const { prices: _, ...offer } = await checkOffer(payer, swap, quoted.value, held.rounds);
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed > 0n ? [0n, amount] : [amount];
   return { ...offer, approvals: offer.quote.permit2 && allowed < amount ? needed : [] };
@@ -144,11 +144,11 @@ async function getOffer(
 async function checkOffer(
   { address, minBuyAmount }: Pick<Order, "address" | "minBuyAmount">,
   swap: SwapRequest,
-  asked: SwapQuote,
+  quoted: SwapQuote,
   rounds: Rounds,
 ) {
   const taker = requireStoredAddress(address);
-  let quote = asked;
+  let quote = quoted;
   let least = checkQuote(quote, swap, taker, Date.now());
   const approved = BigInt(minBuyAmount ?? 0);
   if (least < approved && quote.buyAmount >= approved) {
@@ -194,8 +194,8 @@ export async function quoteSwap(
 ) {
   const taker = requireStoredAddress(payer.address);
   const feeds = listFeedAddresses(listFeeds(swap));
-  const [asked, rounds] = await Promise.all([ask(taker, swap), readRounds(feeds, deadlines.chain)]);
-  const { quote, prices, usualCostBps, terms } = await checkOffer(payer, swap, asked, rounds);
+  const [quoted, rounds] = await Promise.all([ask(taker, swap), readRounds(feeds, deadlines.chain)]);
+  const { quote, prices, usualCostBps, terms } = await checkOffer(payer, swap, quoted, rounds);
   const { transaction, permit2, buyAmount } = quote;
   const gas = (transaction.gas ?? USUAL_SWAP_GAS) + (permit2 ? USUAL_APPROVAL_GAS : 0n);
   const call: PricedCall = { data: transaction.data, gas };

@@ -71,8 +71,8 @@ export const settleOnPaper = defineMutation(
     };
     await storeMoves(ctx, { walletId: book.id, userId }, past, [move]);
     await ctx.db.patch("wallets", wallet._id, { book: { ...book, past } });
-    const settled = { paperFee: fee, feeCounted: paid.toString(), ...defined({ terms }) };
-    const further = { ...settled, txHash: derivePaperHash(orderId), nextCheckAt: NEVER };
+    const result = { paperFee: fee, feeCounted: paid.toString(), ...defined({ terms }) };
+    const further = { ...result, txHash: derivePaperHash(orderId), nextCheckAt: NEVER };
     await finalizeOrder(ctx, row, { state: "confirmed", bought }, further);
   },
 );

@@ -22,7 +22,7 @@ import type { NamedMove } from "../tables";
 import { WALLET_TOKENS } from "../tokens";
 import { describeMove } from "./moves";
 
-/** What a wallet has made, and every move of it, for people's programs and for their taxes. */
+/** A wallet's result and all its moves, for people's programs and tax returns. */
 
 const usd = z.number().describe("USD");
 

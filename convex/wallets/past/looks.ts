@@ -23,7 +23,7 @@ import { computeWorth, createPast, enterMove, readSum, storeMoves, type Leg, typ
  * or none. A look that finds nothing new writes nothing. From the moves follows what a wallet was worth over time.
  */
 
-/** A wallet of a dollar is looked at daily, for a month after somebody has asked about it. */
+/** A wallet with at least a dollar is read daily, for a month after the last request for it. */
 const WATCHED_USD = 1_000_000n;
 const WATCHED_MS = 30 * DAY;
 /** No order waits for longer before its first signature. */
@@ -38,7 +38,7 @@ const vLook = v.object({
   /** Epoch ms. */
   at: v.number(),
   tokens: v.array(v.object({ token: vSymbol, raw: v.string(), price: v.optional(v.string()) })),
-  /** Whether somebody has asked. */
+  /** Whether a request, not the cron, causes it. */
   isAsked: v.boolean(),
 });
 export type Look = Infer<typeof vLook>;
@@ -162,13 +162,13 @@ export function queryMoves(ctx: QueryCtx, walletId: string, before: number) {
     .order("desc");
 }
 
-/** The fields of the daily looks that change: somebody's question begins them, and a wallet worth nothing ends them. */
+/** The changes of the fields for daily reads: a request starts them, and a wallet worth nothing ends them. */
 function planLooks({ lookAt, lookUntil = 0 }: Doc<"wallets">, { at, tokens, isAsked }: Look) {
   const prices = readPrices({ tokens });
   const values = tokens.map(({ token, raw }) =>
     raw === "0" ? 0n : computeWorth(prices, token, BigInt(raw)),
   );
-  // What has no live price may be worth anything.
+  // Without a live price an amount may be worth anything.
   const isWorthy =
     values.includes(null) || values.reduce((sum: bigint, one) => sum + (one ?? 0n), 0n) >= WATCHED_USD;
   if (!isWorthy || (!isAsked && lookUntil <= at))
@@ -178,7 +178,7 @@ function planLooks({ lookAt, lookUntil = 0 }: Doc<"wallets">, { at, tokens, isAs
     : {};
 }
 
-/** The wallets whose daily look is due. */
+/** The wallets whose daily read is due. */
 export function queryDueLooks(ctx: QueryCtx, now: number) {
   return ctx.db.query("wallets").withIndex("by_lookAt", (q) => q.gt("lookAt", 0).lte("lookAt", now));
 }
@@ -193,7 +193,7 @@ export const takeUpLooks = defineMutation({}, async (ctx) => {
   }
 });
 
-/** What a wallet was worth: what it held by its moves, at the service's own prices. A dollar is a dollar. */
+/** A wallet's worth: its holdings by its moves, at the service's own prices. Stablecoins count as a dollar. */
 const vWorth = v.object({
   /** Epoch ms. */
   at: v.number(),
@@ -216,7 +216,7 @@ export const readCourse = internalQuery({
     const from = Math.max(moves.at(-1)?.at ?? now, now - MOST_DAYS * DAY);
     const step = Math.max(HOUR / 4, (now - from) / POINTS);
     const grid = Array.from({ length: Math.floor((now - from) / step) }, (_, n) => now - n * step);
-    // Both sides of each move, so that what came in is a step and no slope.
+    // Both sides of each move, so that a deposit is a step and no slope.
     const around = moves.flatMap(({ at }) => (at > from ? [at - 1, at] : at === from ? [at] : []));
     return computeWorths(ctx, wallet, moves, [...new Set([...grid, ...around])]);
   },

@@ -10,7 +10,7 @@ import { computeWorth, readSum, type Dated, type Leg, type Move, type Prices } f
  * came or went by other hands; and the words of a move. Pure.
  */
 
-/** What a mined order did to a wallet. */
+/** The effect of a mined order on a wallet. */
 export type Effect = Move & {
   orderId: Id<"orders">;
   /** Epoch ms, and the newest block of its transactions. */
@@ -30,7 +30,7 @@ function listMined({ tries, txHash, approvalTxHash }: Order): (SignedTry & { blo
   );
 }
 
-/** What an order did, and what it depends on besides its own row. */
+/** The input of `toEffect`: an ended order's row, and what its effect depends on besides. */
 type Ended = {
   row: Order;
   /** The relayer's order that has ended a gas order. */
@@ -40,16 +40,16 @@ type Ended = {
   prices: Prices;
 };
 
-/** What an ended order did to its own wallet; `null` if it has mined nothing. */
+/** The effect of an ended order on its own wallet; `null` if none of its transactions was mined. */
 export function toEffect({ row, half, other, prices }: Ended): Effect | null {
   const { _id: orderId, request, state, value, etherPrice } = row;
   const mined = listMined(half ?? row);
   const last = mined.at(-1);
   if (last === undefined || (request.kind === "gas" && state !== "confirmed")) return null;
   const worth = value === undefined ? undefined : BigInt(value);
-  const leg = (token: Symbol, digits: string, known?: bigint): Leg => {
+  const leg = (token: Symbol, digits: string, knownValue?: bigint): Leg => {
     const raw = BigInt(digits);
-    return { token, raw, value: known ?? computeWorth(prices, token, raw) };
+    return { token, raw, value: knownValue ?? computeWorth(prices, token, raw) };
   };
   const block = Math.max(...mined.map((one) => one.block));
   const base = { orderId, at: half === null ? last.at : (row.endedAt ?? last.at), block };
@@ -71,7 +71,7 @@ export function toEffect({ row, half, other, prices }: Ended): Effect | null {
   return { ...swapped, in: leg(toToken, row.bought ?? "0"), ...isOpen };
 }
 
-/** In micro-USD. What strangers send for less is written to no row, and stays in the difference. */
+/** In micro-USD. A smaller amount from outside gets no row, and stays in the difference. */
 const DUST = 10_000n;
 
 /**
@@ -92,7 +92,7 @@ export function explain(
     for (const leg of [out, fee]) if (leg !== undefined) add(leg);
     if (into !== undefined) add({ ...into, raw: -into.raw });
   }
-  const own = effects.map(({ open, ...effect }): Dated => {
+  const ownMoves = effects.map(({ open, ...effect }): Dated => {
     const known = open && effect[open];
     const more = known === undefined ? 0n : open === "in" ? read(known.token) : -read(known.token);
     if (open === undefined || known === undefined || more <= 0n) return effect;
@@ -101,8 +101,8 @@ export function explain(
     const raw = known.raw + more;
     return { ...effect, [open]: { token, raw, value: computeWorth(prices, token, raw) } };
   });
-  const first = Math.min(at, ...own.map((one) => one.at - 1));
-  const foreign = SYMBOLS.flatMap((token): Dated[] => {
+  const first = Math.min(at, ...ownMoves.map((one) => one.at - 1));
+  const external = SYMBOLS.flatMap((token): Dated[] => {
     const difference = read(token);
     const raw = difference < 0n ? -difference : difference;
     const value = computeWorth(prices, token, raw);
@@ -113,18 +113,18 @@ export function explain(
       difference > 0n ? { kind: "received", at: first, in: leg } : { kind: "taken", at: first, out: leg },
     ];
   });
-  return [...foreign, ...own].map((one) => ({ ...one, at: Math.max(one.at, past.at) }));
+  return [...external, ...ownMoves].map((one) => ({ ...one, at: Math.max(one.at, past.at) }));
 }
 
 /**
  * A move in words: `100 USDC received`, `25 USDC → 0.0074 ETH`.
- * @param say The amount of a token, exact unless something else is given.
+ * @param format The amount of a token, exact unless something else is given.
  */
 export function describeMove(
   { kind, out, in: into, fee, to = "" }: NamedMove,
-  say: (raw: string, token: Symbol) => string = formatTokenAmount,
+  format: (raw: string, token: Symbol) => string = formatTokenAmount,
 ): string {
-  const amount = (leg: NamedMove["out"]) => (leg === undefined ? "" : say(leg.raw, leg.token));
+  const amount = (leg: NamedMove["out"]) => (leg === undefined ? "" : format(leg.raw, leg.token));
   if (kind === "fee") return `${amount(fee)} for network fees`;
   if (kind === "swap") return `${amount(out)} → ${amount(into)}`;
   if (kind === "send") return `${amount(out)} to ${to}`;
