@@ -28,7 +28,7 @@ poor(
     expect(wish).toMatch(USED_UP);
     // A question by its command asks no model about alerts before.
     expect((await say(app, "/ask Why has ether moved so much?", { from: 15 }))[0]).toMatch(USED_UP);
-    expect((await say(app, "/alert ETH above 9000", { from: 12 }))[0]).toContain("ETH at");
+    expect((await say(app, "/alert ETH above 9000", { from: 12 }))[0]).toContain("ETH above");
     expect((await say(app, "ETH", { from: 13 }))[0]).toContain("ETH");
     expect(app.standins.sent("llm")).toHaveLength(asked);
     expect(await ask(99, 0)).not.toMatch(USED_UP);
