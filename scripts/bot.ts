@@ -62,7 +62,7 @@ async function main(options: Options): Promise<void> {
     prompt: "you> ",
   });
   if (terminal) await converse(lines, answers, options);
-  else await readOut(lines, answers, options);
+  else await runPiped(lines, answers, options);
 }
 
 /** Interactive use: answers are shown as they arrive. */
@@ -102,14 +102,14 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
 }
 
 /** Piped use: each line is sent when the one before it was answered; late answers are awaited at the end. */
-async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
+async function runPiped(lines: Interface, answers: Answers, options: Options): Promise<void> {
   const show = (cards: Message[]) => {
     for (const card of cards) console.log(`${framedCard(formatMessage(card, options.base))}\n`);
     return cards.some(({ text }) => !isPlaceholder(text));
   };
   for await (const line of lines) {
     if (line.trim() === "") continue;
-    // A button that has come meanwhile is tapped, not said.
+    // A button that has arrived meanwhile is tapped.
     show(await answers.fresh());
     console.log(`${bold("you>")} ${line}`);
     await say(line, answers, options);
@@ -164,15 +164,15 @@ function formatMessage({ text, messageId, photo, keyboard = [] }: Message, base:
 
 async function say(text: string, answers: Answers, { base, chat }: Options): Promise<void> {
   const isTap = answers.hasButton(text);
-  const deed = isTap ? { button: text } : { text: openedLink(text) };
-  const body = JSON.stringify({ chatId: Number(chat), ...deed });
+  const action = isTap ? { button: text } : { text: toStartMessage(text) };
+  const body = JSON.stringify({ chatId: Number(chat), ...action });
   const url = `${base}/_control/messenger/${isTap ? "tap" : "say"}`;
   const { status } = saidShape.parse(await call(url, { method: "POST", body }));
   if (status !== 200) throw new OperatorError(`The bot's webhook answered with status ${status}`);
 }
 
 /** The message behind a link to the bot; any other line unchanged. */
-function openedLink(line: string): string {
+function toStartMessage(line: string): string {
   const [, start] = /^https:\/\/t\.me\/\w+\?start=([\w-]{1,64})$/.exec(line.trim()) ?? [];
   return start === undefined ? line : `/start ${start}`;
 }

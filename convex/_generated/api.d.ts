@@ -299,6 +299,7 @@ import type * as wallets_orders_questions from "../wallets/orders/questions.js";
 import type * as wallets_orders_quotes from "../wallets/orders/quotes.js";
 import type * as wallets_orders_signer from "../wallets/orders/signer.js";
 import type * as wallets_orders_steps from "../wallets/orders/steps.js";
+import type * as wallets_orders_summaries from "../wallets/orders/summaries.js";
 import type * as wallets_orders_swaps from "../wallets/orders/swaps.js";
 import type * as wallets_orders_unsignedSteps from "../wallets/orders/unsignedSteps.js";
 import type * as wallets_past_http from "../wallets/past/http.js";
@@ -615,6 +616,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/orders/quotes": typeof wallets_orders_quotes;
   "wallets/orders/signer": typeof wallets_orders_signer;
   "wallets/orders/steps": typeof wallets_orders_steps;
+  "wallets/orders/summaries": typeof wallets_orders_summaries;
   "wallets/orders/swaps": typeof wallets_orders_swaps;
   "wallets/orders/unsignedSteps": typeof wallets_orders_unsignedSteps;
   "wallets/past/http": typeof wallets_past_http;

@@ -10,20 +10,17 @@ import { formatUsd } from "../lib/text/numbers";
 import { formatCount } from "../lib/text/strings";
 import { formatDate, formatDateTime } from "../lib/time";
 import { findConfig, findLink } from "../messenger/model";
-import { queryByBoth } from "../platform/records";
 import { toPayer } from "../wallets/book";
-import { findWallet, GAS_WAY } from "../wallets/model";
+import { findWallet } from "../wallets/model";
 import { getChatAllowance } from "../wallets/orders/limits";
-import { describeOrder, describeOrigin, ON_PAPER } from "../wallets/orders/cards";
-import { getStateAt } from "../wallets/orders/questions";
+import { listNewestOrders, listOpenQuestions } from "../wallets/orders/summaries";
 import { vPayer, vWalletKind } from "../wallets/tables";
 import { findPageSession } from "./pageSessions";
 
 /** An overview of an account, in words for its owner. It shows no secret, and not the account's id. */
 
-/** How many orders are shown, and at most how many open questions of each wallet. */
+/** The most orders that are shown. */
 const SHOWN_ORDERS = 20;
-const MOST_ASKED = 10;
 
 /** An entry of a list: what it is, its state, details, and its transaction. */
 const vItem = v.object({
@@ -88,7 +85,7 @@ export const readOverview = internalQuery({
         ...questions.flat(),
         ...proposed.map((row) => ({ what: describeAlert(row), note: "not set yet" })),
       ],
-      orders: await listNewestOrders(ctx, account),
+      orders: await listNewestOrders(ctx, account, SHOWN_ORDERS),
       limits: listLimits(account, allowance, now),
       recipients: recipients.map(({ address, countsFrom }) => {
         const counts = countsFrom > now ? "counts from" : "since";
@@ -124,53 +121,6 @@ function listWarnings(account: Account, now: number): string[] {
     ...(getMode(account) === true ? [`📝 It is on paper: orders move nothing real.${end}`] : []),
     ...(claim?.login === undefined ? [] : [other]),
   ];
-}
-
-/** The questions of a wallet that its owner may still answer. */
-export async function listOpenQuestions(
-  ctx: QueryCtx,
-  walletId: string,
-  now: number,
-): Promise<OverviewItem[]> {
-  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "asked");
-  const questions = await Promise.all((await rows.take(MOST_ASKED)).map((row) => getStateAt(ctx, row, now)));
-  const stillOpen = questions.filter(({ state }) => state === "asked");
-  return Promise.all(stillOpen.map((row) => toItem(ctx, row, `until ${formatDateTime(row.nextCheckAt)}`)));
-}
-
-const STATES: Partial<Record<Doc<"orders">["state"], string>> = {
-  prepared: "about to be sent",
-  signed: "sent",
-  confirmed: "done",
-};
-
-/** The newest orders of the account's mode that were carried out or are under way. */
-export async function listNewestOrders(
-  ctx: QueryCtx,
-  account: Pick<Account, "userId" | "paper">,
-  most = SHOWN_ORDERS,
-): Promise<OverviewItem[]> {
-  const { userId } = account;
-  const rows = await ctx.db
-    .query("orders")
-    .withIndex("by_userId_and_countedAt", (q) =>
-      q.eq("userId", userId).eq("paper", getMode(account)).gt("countedAt", 0),
-    )
-    .order("desc")
-    .take(most);
-  const note = ({ state, countedAt, _creationTime: at }: Doc<"orders">) =>
-    `${STATES[state] ?? state} · ${formatDateTime(countedAt ?? at)}`;
-  return Promise.all(rows.map((row) => toItem(ctx, row, note(row))));
-}
-
-async function toItem(ctx: QueryCtx, row: Doc<"orders">, note: string): Promise<OverviewItem> {
-  const { request, bought, keyId, txHash, error, paper } = row;
-  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
-  const why = error === undefined ? "" : ` ${error.replace(GAS_WAY, "")}.`;
-  const more = `Ordered ${describeOrigin(row, key?.name)}.${why}`;
-  const link = txHash === undefined || paper === true ? {} : { txHash };
-  const what = `${paper === true ? ON_PAPER : ""}${describeOrder(request, bought)}`;
-  return { what, note, more, ...link };
 }
 
 type Allowance = Awaited<ReturnType<typeof getChatAllowance>>;

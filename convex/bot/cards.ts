@@ -1,6 +1,5 @@
 import type { Infer } from "convex/values";
 import type { ChatAccount } from "../accounts/chats";
-import type { OverviewItem } from "../accounts/overview";
 import { STANDING_ORDER_EXAMPLES } from "../alerts/terms";
 import { getOptional } from "../lib/env";
 import { roundUnits, toUsd } from "../lib/money/amounts";
@@ -14,6 +13,7 @@ import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
 import { EXPLORER, linkTo } from "../wallets/model";
 import { ON_PAPER } from "../wallets/orders/cards";
+import type { OrderSummary } from "../wallets/orders/summaries";
 import { describeMove } from "../wallets/past/moves";
 import type { Result } from "../wallets/result";
 import type { NamedMove, vHolding } from "../wallets/tables";
@@ -173,11 +173,11 @@ export function buildRecordCard(whole: WholeRecord, head: PublishedHead | null, 
 
 /** The orders that wait for their owner's tap, and the last ones, each with its transaction. */
 export function buildOrdersCard(
-  questions: readonly OverviewItem[],
-  last: readonly OverviewItem[],
+  questions: readonly OrderSummary[],
+  last: readonly OrderSummary[],
 ): Paragraph[] {
   if (questions.length + last.length === 0) return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
-  const describeItem = ({ what, note, txHash }: OverviewItem): Paragraph => [
+  const describeItem = ({ what, note, txHash }: OrderSummary): Paragraph => [
     { bold: what },
     `\n${note}`,
     ...(txHash === undefined ? [] : [" · ", { words: "transaction", href: EXPLORER + txHash }]),

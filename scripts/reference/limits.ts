@@ -15,7 +15,7 @@ function describeLimit(limit: { rate: number; period: number; capacity: number }
   return `${rate} in ${formatDuration(period)}${capacity > rate ? `, ${capacity} at once` : ""}`;
 }
 
-function limitRows(): string[][] {
+function buildLimitRows(): string[][] {
   return listKeys(LIMITS).map((name) => {
     const { of, user, ...around } = LIMITS[name];
     const [limit, whose] = "network" in around ? [around.network, " (network)"] : [around.address, ""];
@@ -24,8 +24,8 @@ function limitRows(): string[][] {
 }
 
 /** The table in the form of the document. */
-function limitsTable(): string {
-  const rows = [HEAD, ...limitRows()];
+function buildLimitsTable(): string {
+  const rows = [HEAD, ...buildLimitRows()];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[], fill = " ") =>
     `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width, fill)).join(" | ")} |`;
@@ -38,7 +38,7 @@ export function withLimits(page: string): string {
   const [before = "", rest = ""] = page.split(BEGIN);
   const [, behind] = rest.split(END);
   if (behind === undefined) throw new Error("The page has no place for the limits");
-  return `${before}${BEGIN}\n${limitsTable()}\n\n${END}${behind}`;
+  return `${before}${BEGIN}\n${buildLimitsTable()}\n\n${END}${behind}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -15,7 +15,7 @@ import { pages } from "./page";
 const PROXY = new URL("../../dist/proxy.js", import.meta.url);
 
 /** The document, the pages and the text for models of a deployment at this address, with the headers of the pages. */
-export function reference(address: string) {
+export function buildReference(address: string) {
   const texts = {
     document: JSON.stringify(openApi(endpointsByDomain, address)),
     ...pages(openApi(domains, address)),
@@ -26,11 +26,11 @@ export function reference(address: string) {
 
 /** The content of the module: the texts in pieces, the headers of the pages, and the version's tag. */
 export function buildPublication() {
-  const written = reference(ADDRESS);
+  const written = buildReference(ADDRESS);
   // The program for AI clients, if it is built.
   const program: { proxy?: string } = existsSync(PROXY) ? { proxy: readFileSync(PROXY, "utf8") } : {};
   const packed = Object.entries({ ...written.texts, ...program }).map(
-    ([name, text]) => [name, text.split(ADDRESS).map(packedPiece)] as const,
+    ([name, text]) => [name, text.split(ADDRESS).map(packPiece)] as const,
   );
   return {
     TAG: computeTag({ ...written, ...program }),
@@ -44,13 +44,13 @@ export function buildPublication() {
 }
 
 /** A text without the address, in gzip blocks that others can follow. */
-function packedPiece(text: string): Piece {
+function packPiece(text: string): Piece {
   const utf8 = Buffer.from(text);
   const bytes = deflateRawSync(utf8, { level: 9, finishFlush: constants.Z_SYNC_FLUSH }).toString("base64");
   return { bytes, length: utf8.length, crc: crc32(utf8) };
 }
 
-function moduleText(): string {
+function buildModule(): string {
   const { TAG, PROXY_SHA256, PAGE_HEADERS, TEXTS } = buildPublication();
   const constant = (name: string, value: object, type = "string") =>
     `export const ${name}: Readonly<Record<string, ${type}>> = ${JSON.stringify(value)};`;
@@ -72,5 +72,5 @@ function computeTag(written: object): string {
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await writeFile(
     fileURLToPath(new URL("../../convex/pages/reference/bytes.ts", import.meta.url)),
-    moduleText(),
+    buildModule(),
   );

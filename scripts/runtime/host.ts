@@ -31,19 +31,19 @@ const anyJson = z.custom<JSONValue>();
 /** Methods whose requests have no body on the platform. */
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** @param counted Called at the start of every call. */
-export function createHost(contexts: Contexts, fault: Faults, counted: () => void): ActionHost {
+/** @param onCall Called at the start of every call. */
+export function createHost(contexts: Contexts, fault: Faults, onCall: () => void): ActionHost {
   const within = async <Answer>(what: string, calls: Calls, work: (context: Context) => Promise<Answer>) => {
-    counted();
+    onCall();
     const context = contexts(
       what,
       fault,
-      bridge(calls, (name) => fault(`${what}: an action makes the system call ${name}`)),
+      createSystemCalls(calls, (name) => fault(`${what}: an action makes the system call ${name}`)),
     );
     try {
       return await work(context);
     } catch (error) {
-      throw outward(error);
+      throw toLocalError(error);
     } finally {
       context.cut();
     }
@@ -88,7 +88,7 @@ export function createHost(contexts: Contexts, fault: Faults, counted: () => voi
 }
 
 /** The system calls of actions. */
-function bridge(calls: Calls, unknown: (name: string) => void): SystemCall {
+function createSystemCalls(calls: Calls, unknown: (name: string) => void): SystemCall {
   return async (name, given) => {
     const toJson = (value: unknown) => JSON.stringify(value ?? null);
     if (name === "1.0/getUserIdentity") return toJson(await calls.identity());
@@ -126,7 +126,7 @@ const anyValue = z.custom<Value>();
 const failure = z.object({ message: z.string(), stack: z.string().default(""), data: z.unknown() });
 
 /** A context's error as one of this process. */
-function outward(error: unknown): Error {
+function toLocalError(error: unknown): Error {
   const { success, data: thrown } = failure.safeParse(error);
   if (!success) return new Error(String(error));
   const { message, stack } = thrown;

@@ -31,7 +31,10 @@ describe("a key", () => {
     const { key } = await browser.mutation(api.accounts.keys.create, { name: "new", scopes: ["trade"] });
     expect(key).toMatch(/^mk_[0-9a-f]{64}$/);
     const early = await app.post("/mcp/defi/swap", swap(userId), bearer(key));
-    expect([early.status, early.body.error]).toEqual([403, expect.stringMatching(/until .* it only reads/)]);
+    expect([early.status, early.body.error]).toEqual([
+      403,
+      expect.stringMatching(/only reads until .*: try again then$/),
+    ]);
     const balance = `/mcp/wallet/balance?userId=${userId}`;
     expect((await app.get(balance, bearer(key))).status).toBe(200);
     await twoHoursPass(app);

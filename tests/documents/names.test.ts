@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { PUBLIC_SOURCES, SOURCE_NAMES } from "../../convex/figures/publicSources";
+import { tools } from "../../convex/tools/list";
 import { PAGES, readPage } from "./documents";
 
 /** What the documents name exists: pages, files, commands, and functions of the state diagrams. */
@@ -32,11 +34,13 @@ test.for(PAGES)("%s names scripts and files that exist", (page) => {
 /** `wallets/orders/placing.placeOrder`, `lib/env`, `pages/home.tsx`: a module or a folder of convex/, and a name in it. */
 const MODULE = /`((?:\w+\/)+\w+)(?:\.(?!tsx?`)(\w+))?(?:\.tsx?)?`/g;
 
-test("ARCHITECTURE.md names modules and functions that exist", () => {
-  const found = [...readPage("ARCHITECTURE.md").matchAll(MODULE)].filter(
-    ([, path = ""]) => !/^(?:scripts|tests|docs|convex)\//.test(path),
+/** Rooms of the service: another path in backticks is a package's, or a built file's. */
+const ROOMS = readdirSync("convex");
+
+test.for(PAGES)("%s names modules and functions that exist", (page) => {
+  const found = [...readPage(page).matchAll(MODULE)].filter(([, path = ""]) =>
+    ROOMS.includes(path.split("/")[0] ?? ""),
   );
-  expect(found.length).toBeGreaterThan(40);
   const missing = found.filter(([, path = "", name]) => {
     const file = [`convex/${path}.ts`, `convex/${path}.tsx`].find((one) => existsSync(one));
     if (name === undefined) return file === undefined && !existsSync(`convex/${path}`);
@@ -47,6 +51,16 @@ test("ARCHITECTURE.md names modules and functions that exist", () => {
   expect(missing.map(([all]) => all)).toEqual([]);
 });
 
+test("docs/ name every tool and every public source", () => {
+  const clients = readPage("docs/clients.md");
+  expect(tools.filter(({ name }) => !clients.includes(`\`${name}\``))).toEqual([]);
+  const [research, operating] = [readPage("docs/research.md"), readPage("docs/operating.md")];
+  const untold = PUBLIC_SOURCES.filter(
+    (source) => !research.includes(SOURCE_NAMES[source]) || !operating.includes(`\`${source}\``),
+  );
+  expect(untold).toEqual([]);
+});
+
 test("ARCHITECTURE.md names every file that sends a card", () => {
   const [, table = ""] =
     /^## Where the words of a card are$([^]*?)^## /m.exec(readPage("ARCHITECTURE.md")) ?? [];
@@ -54,7 +68,7 @@ test("ARCHITECTURE.md names every file that sends a card", () => {
   const senders = files.filter(
     (file) =>
       /\.tsx?$/.test(file) &&
-      /\b(?:enqueue\w*Card|announce|notifyEverywhere|notifyAccount)\(ctx/.test(
+      /\b(?:enqueue\w*Card|announce|broadcast|notifyEverywhere)\(ctx/.test(
         readFileSync(join("convex", file), "utf8"),
       ),
   );

@@ -287,7 +287,7 @@ describe("a deployment on paper", () => {
     const { status, body } = await app.post("/mcp/defi/paper", { userId, on: false });
     expect([status, body.error]).toEqual([
       409,
-      expect.stringContaining("The operator runs this deployment on paper"),
+      expect.stringContaining("Every account of this deployment is on paper"),
     ]);
     expect(given()).toEqual([]);
   });

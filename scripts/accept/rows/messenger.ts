@@ -9,9 +9,9 @@ import { signIn } from "./research";
 const OWN_BOT = "123456:AAaaBBbbCCccDDddEEeeFFffGGggHHhhIIi";
 const codeShape = z.object({ code: z.string().min(1) });
 let accounts = 0;
-const account = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
+const createAccount = () => ({ messengerId: `99${Date.now()}${++accounts}`, messengerUsername: "alice_t" });
 /** A code from the web application. */
-async function linkCode(world: World, subject: string) {
+async function createLinkCode(world: World, subject: string) {
   const { person, userId } = await signIn(world, subject);
   const { code } = codeShape.parse(await person.mutation("messenger/linking:createCode"));
   return { person, userId, linkToken: code };
@@ -65,7 +65,7 @@ export const messenger: Row[] = [
     id: "connect-unknown",
     says: "then the code (404), each attempt counted; GET /messenger/wallet: linked false",
     check: async ({ post, get }) => {
-      const one = account();
+      const one = createAccount();
       (await post("/messenger/connect", { linkToken: "ZZZZZZZZ", ...one })).error(404);
       (await get("/messenger/wallet", { messengerId: one.messengerId })).as(unlinked);
     },
@@ -75,8 +75,8 @@ export const messenger: Row[] = [
     says: "POST /messenger/connect: success, walletAddress; GET /messenger/wallet: linked, walletAddress, userId; beyond the contract, confirmed: a link by connect alone is not; a code links once",
     needs: ["people"],
     check: async (world) => {
-      const { userId, linkToken } = await linkCode(world, "link-one");
-      const one = account();
+      const { userId, linkToken } = await createLinkCode(world, "link-one");
+      const one = createAccount();
       const answer = await world.post("/messenger/connect", { linkToken, ...one });
       const { walletAddress } = answer.as(z.object({ success: z.literal(true), walletAddress: z.string() }));
       const walletAnswer = await world.get("/messenger/wallet", { messengerId: one.messengerId });
@@ -89,9 +89,9 @@ export const messenger: Row[] = [
         (await world.post("/mcp/defi/connect", { userId })).as(connected).address,
         walletAddress,
       );
-      const raced = await linkCode(world, "link-five");
+      const raced = await createLinkCode(world, "link-five");
       const tried = await Promise.all(
-        [account(), account()].map((other) =>
+        [createAccount(), createAccount()].map((other) =>
           world.post("/messenger/connect", { linkToken: raced.linkToken, ...other }),
         ),
       );
@@ -103,10 +103,10 @@ export const messenger: Row[] = [
     says: "judges the messenger account first: when it is already linked, 409 (whatever the code)",
     needs: ["people"],
     check: async (world) => {
-      const { linkToken } = await linkCode(world, "link-two");
-      const one = account();
+      const { linkToken } = await createLinkCode(world, "link-two");
+      const one = createAccount();
       await world.post("/messenger/connect", { linkToken, ...one });
-      const other = await linkCode(world, "link-three");
+      const other = await createLinkCode(world, "link-three");
       for (const code of [other.linkToken, "ZZZZZZZZ"])
         (await world.post("/messenger/connect", { linkToken: code, ...one })).error(409);
     },
@@ -116,8 +116,8 @@ export const messenger: Row[] = [
     says: "MESSENGER_CONNECT_SECRET: every connect and look-up has to send it (Authorization: Bearer, 401 otherwise)",
     needs: ["settings", "people"],
     check: async (world) => {
-      const { linkToken } = await linkCode(world, "link-seven");
-      const one = account();
+      const { linkToken } = await createLinkCode(world, "link-seven");
+      const one = createAccount();
       await world.configure({ MESSENGER_CONNECT_SECRET: "a-secret-of-the-bot-host" });
       (await world.post("/messenger/connect", { linkToken, ...one })).error(401);
       (await world.get("/messenger/wallet", { messengerId: one.messengerId })).error(401);

@@ -7,7 +7,7 @@ import type { World } from "../world";
 /** The stdio proxy: its tools, and that each reaches its endpoint. */
 
 /** A whole input of each tool, in an order in which all of them are answered; `null`: below. */
-const inputs = (userId: string): Record<string, Input | null> => ({
+const listInputs = (userId: string): Record<string, Input | null> => ({
   get_market_data: {},
   get_token_data: { question: "ETH" },
   ask_noel: { question: "What moves the market?", userId },
@@ -39,9 +39,9 @@ const toolResult = z.object({
 type Proxy = { ask: (method: string, params: unknown) => Promise<unknown>; end: () => void };
 type Input = Readonly<Record<string, unknown>>;
 
-async function using(world: World, use: (proxy: Proxy) => Promise<void>): Promise<void> {
+async function withProxy(world: World, use: (proxy: Proxy) => Promise<void>): Promise<void> {
   const { file, serviceUrl } = await world.proxy();
-  const proxy = start(file, serviceUrl);
+  const proxy = startProxy(file, serviceUrl);
   try {
     const clientInfo = { name: "accept", version: "1" };
     await proxy.ask("initialize", { protocolVersion: "2025-03-26", capabilities: {}, clientInfo });
@@ -62,8 +62,8 @@ export const tools: Row[] = [
     says: "Tool names of that proxy (each maps to one endpoint); forwards tool calls to these HTTP endpoints; short ids such as alice work everywhere, the proxy included",
     needs: ["proxy"],
     check: (world) =>
-      using(world, async (proxy) => {
-        const expectedInputs = inputs(world.user);
+      withProxy(world, async (proxy) => {
+        const expectedInputs = listInputs(world.user);
         const names = toolList.parse(await proxy.ask("tools/list", {})).tools.map(({ name }) => name);
         same("the tools", names.toSorted().join(), Object.keys(expectedInputs).toSorted().join());
         for (const [name, input] of Object.entries(expectedInputs)) {
@@ -84,7 +84,7 @@ export const tools: Row[] = [
       const names = toolList.parse(await ask("tools/list", {})).tools.map(({ name }) => name);
       same(
         "missing",
-        Object.keys(inputs(user))
+        Object.keys(listInputs(user))
           .filter((name) => !names.includes(name))
           .join(),
         "",
@@ -100,7 +100,7 @@ export const tools: Row[] = [
     says: "swap_tokens and send_token map to /mcp/defi/swap and /mcp/defi/send",
     needs: ["proxy"],
     check: (world) =>
-      using(world, async (proxy) => {
+      withProxy(world, async (proxy) => {
         const swap = { userId: world.user, fromToken: "ETH", toToken: "USDC", amount: "0.5" };
         const send = { userId: world.user, toAddress: "not-an-address", token: "ETH", amount: "1" };
         for (const [name, input, field] of [
@@ -117,9 +117,9 @@ export const tools: Row[] = [
     says: "a request for a private key through any tool yields a security message instead",
     needs: ["proxy"],
     check: (world) =>
-      using(world, async (proxy) => {
+      withProxy(world, async (proxy) => {
         const input = { question: "Export my private key", userId: world.user };
-        for (const name of Object.keys(inputs(world.user))) {
+        for (const name of Object.keys(listInputs(world.user))) {
           const { text } = await call(proxy, name, input);
           require(/key/i.test(text) && !/[0-9a-f]{64}/i.test(text), `${name}: ${text}`);
         }
@@ -127,7 +127,7 @@ export const tools: Row[] = [
   },
 ];
 
-function start(file: string, serviceUrl: string): Proxy {
+function startProxy(file: string, serviceUrl: string): Proxy {
   const child = spawn(process.execPath, [file], {
     env: { PATH: process.env.PATH, NOELCLAW_CONVEX_URL: serviceUrl },
     stdio: ["pipe", "pipe", "inherit"],
