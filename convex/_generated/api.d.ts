@@ -306,6 +306,7 @@ import type * as wallets_past_http from "../wallets/past/http.js";
 import type * as wallets_past_looks from "../wallets/past/looks.js";
 import type * as wallets_past_moves from "../wallets/past/moves.js";
 import type * as wallets_result from "../wallets/result.js";
+import type * as wallets_service from "../wallets/service.js";
 import type * as wallets_tables from "../wallets/tables.js";
 import type * as wallets_tokens from "../wallets/tokens.js";
 import type * as whales_actions from "../whales/actions.js";
@@ -623,6 +624,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/past/looks": typeof wallets_past_looks;
   "wallets/past/moves": typeof wallets_past_moves;
   "wallets/result": typeof wallets_result;
+  "wallets/service": typeof wallets_service;
   "wallets/tables": typeof wallets_tables;
   "wallets/tokens": typeof wallets_tokens;
   "whales/actions": typeof whales_actions;

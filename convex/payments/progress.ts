@@ -19,11 +19,12 @@ import {
   vJob,
 } from "../platform/work";
 import { vResearchResult } from "../research/tables";
-import { hasReverted, openServiceOrder, reopenServiceOrder } from "../wallets/orders/model";
 import { vOrderRow } from "../wallets/tables";
 import { buyReport } from "./deposits";
 import { vClaimRow, vPaymentAuthorization, vUsdcTransfer, type ReportOrder } from "./tables";
 import { ALREADY_USED, vRefusal, type Refusal } from "./terms";
+import { openServiceOrder, reopenServiceOrder } from "../wallets/service";
+import { hasReverted } from "../wallets/model";
 
 /** Payment claims from their payment to their report, one transaction each (`states.md`). */
 

@@ -15,7 +15,7 @@ import { researchFocus } from "../research/actions";
 import { isTooShort } from "../research/writing/result";
 import { getServiceAddress } from "../wallets/custody/signatures";
 import { progress } from "../wallets/orders/execution";
-import { hasReverted, isEnded } from "../wallets/orders/model";
+import { isEnded } from "../wallets/orders/model";
 import { buildRequirements } from "./challenge";
 import { tryAuthorization } from "./authorizations";
 import { vPurchase } from "./claims";
@@ -23,6 +23,7 @@ import { lookUpPayment as lookUp } from "./redemption";
 import type { ClaimWork, SettlementTask } from "./progress";
 import type { PaymentAuthorization } from "./tables";
 import { buildRefusal, EXPIRED, UNPAID_USE, type Refusal } from "./terms";
+import { hasReverted } from "../wallets/model";
 
 /**
  * The work of a claim: settling its signed payment, and writing its report. Every step is idempotent: the same signed

@@ -6,9 +6,8 @@ import { defineCron } from "../platform/changes";
 import { isSet } from "../lib/env";
 import { sha256Hex } from "../lib/crypto";
 import { toIso } from "../lib/time";
-import { isAboutToSign, findLastSent } from "../wallets/model";
-import { openServiceOrder } from "../wallets/orders/model";
 import { vSignalEvent, vHead, type Head, type Issued, type SignalOutcome, type Signal } from "./tables";
+import { isAboutToSign, findLastSent, openServiceOrder } from "../wallets/service";
 
 /**
  * The hash chain of signal events: each event contains the hash of its content and of the event before it. A changed,

@@ -9,7 +9,7 @@ import { isOn } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { FROZEN, PAUSED } from "../lib/refusals";
 import { formatUnits, toUsd } from "../lib/money/amounts";
-import { toChecksum, isAddress } from "../lib/money/base";
+import { toChecksum, isAddress, MOST_FEE } from "../lib/money/base";
 import { NOBODY, queryByBoth } from "../platform/records";
 import { formatUsd } from "../lib/text/numbers";
 import { MINUTE } from "../lib/time";
@@ -17,8 +17,8 @@ import type { vWalletKind, UserRequest } from "./tables";
 import { WALLET_TOKENS, type Symbol } from "./tokens";
 
 /**
- * Wallets, the service's own accounts, and the one rule that decides whether an order may still be signed. Plain
- * functions; those that write are steps of their caller's mutation.
+ * Wallets, and the rules that decide whether an order may still be signed, and which one goes first. Plain functions;
+ * those that write are steps of their caller's mutation.
  */
 
 export type WalletKind = Infer<typeof vWalletKind>;
@@ -150,44 +150,18 @@ export function formatFee(wei: bigint, etherPrice: bigint): string {
   return etherPrice === 0n ? eth : `${formatUsd(toUsd((wei * etherPrice) / 10n ** 18n))} USD (${eth})`;
 }
 
-/** The service's own accounts, which belong to no user. */
-const SERVICE_ROLES = ["relayer", "anchor"] as const;
-export type ServiceRole = (typeof SERVICE_ROLES)[number];
+/** The fields of an order before anything of it was counted or signed. */
+export const BLANK = {
+  mostFee: MOST_FEE.toString(),
+  rules: 0,
+  etherPrice: "0",
+  countedAmount: "0",
+  feeCounted: "0",
+  tries: [],
+};
 
-/** @param address Checksummed. Each key that was ever configured is an account of its own. */
-export function toServiceWalletId(role: ServiceRole, address: string): string {
-  return `${role}_${address}`;
-}
-
-/** The role and address of a service account; `null` for a user's wallet. */
-export function parseServiceWalletId(walletId: string): { role: ServiceRole; address: string } | null {
-  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
-  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
-}
-
-/** The newest transaction of a service account, or else of its role's newest account; `null` if there is none. */
-export async function findLastSent(
-  ctx: QueryCtx,
-  role: ServiceRole,
-  address?: string,
-): Promise<Doc<"orders"> | null> {
-  const accounts = queryByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role);
-  const ownWalletId = address === undefined ? null : toServiceWalletId(role, address);
-  const walletId = ownWalletId ?? (await accounts.order("desc").first())?.walletId;
-  if (walletId === undefined) return null;
-  const orders = ctx.db.query("orders");
-  return orders
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId))
-    .order("desc")
-    .first();
-}
-
-/** Whether a service account has an order that is about to be signed. */
-export async function isAboutToSign(ctx: QueryCtx, role: ServiceRole, address: string): Promise<boolean> {
-  const walletId = toServiceWalletId(role, address);
-  const open = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
-  return (await open.first()) !== null;
-}
+/** The fields of an order that goes on after its end. */
+export const NOT_ENDED = { error: undefined, errorCode: undefined, endedAt: undefined };
 
 /** An order that the chain carries out: only these are signed. */
 export type LiveOrder = Doc<"orders"> & { paper?: undefined };
@@ -206,6 +180,13 @@ export const PREPARED_FOR_MS = 2 * MINUTE;
 
 /** The message to the caller of an order that was never signed. */
 export const NOT_SENT = "The transaction could not be sent in time: nothing was moved, so try again";
+
+export const REVERTED = "The transaction was mined and reverted";
+
+/** Whether the order's call was mined and reverted: no other failure leaves a call on the chain. */
+export function hasReverted({ state, error }: Pick<Doc<"orders">, "state" | "error">): boolean {
+  return state === "failed" && error === REVERTED;
+}
 
 /** The error for every send and swap while the operator has paused them; otherwise `null`. */
 export function getPauseError(): AppError | null {
@@ -234,4 +215,42 @@ export async function findSigningRefusal(
     );
   const isLate = row.state === "prepared" && row.nextCheckAt <= now;
   return isLate ? new AppError("upstream", NOT_SENT) : null;
+}
+
+/** Ceiling of concurrently signed orders of a service account. */
+export const MOST_SIGNED_SERVICE = 8;
+
+/** Ceiling of the scan; above any plausible number of waiting orders. */
+const MOST_PREPARED = 100;
+
+/**
+ * The order that has to move on before this one is signed: the oldest signed order of an account at its ceiling (one
+ * for a user's wallet), or an order with a mined approval that is not used yet. `null` if there is none; an order on paper
+ * waits for nothing.
+ */
+export async function findBlockingOrder(
+  ctx: QueryCtx,
+  {
+    _id,
+    walletId,
+    userId,
+    paper,
+  }: Pick<Doc<"orders">, "walletId" | "userId"> & Partial<Pick<Doc<"orders">, "_id" | "paper">>,
+): Promise<Doc<"orders"> | null> {
+  if (paper === true) return null;
+  const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
+  const signed = await listSignedOrders(ctx, walletId, most);
+  if (signed.length === most) return signed[0] ?? null;
+  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
+  const prepared = userId === NOBODY ? [] : await rows.take(MOST_PREPARED);
+  return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
+}
+
+/** The signed orders of an account, oldest first. */
+export async function listSignedOrders(
+  ctx: QueryCtx,
+  walletId: string,
+  most: number,
+): Promise<Doc<"orders">[]> {
+  return queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
 }

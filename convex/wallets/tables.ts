@@ -273,8 +273,8 @@ export type Payer = Infer<typeof vPayer>;
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
-   * anchor, which belong to no user. Written by `wallets/custody`, `wallets/orders`, `wallets/past` and
-   * `wallets/book`. Kept.
+   * anchor, which belong to no user. Written by `wallets/custody`, `wallets/service`, `wallets/orders`,
+   * `wallets/past` and `wallets/book`. Kept.
    */
   wallets: defineTable({
     /** The custody provider's handle of the key. */
@@ -300,7 +300,10 @@ export const walletTables = {
     .index("by_address", ["address"])
     .index("by_lookAt", ["lookAt"]),
 
-  /** Every order of an account, from the question to the receipt, as one row. Written by `wallets/orders`. Kept. */
+  /**
+   * Every order of an account, from the question to the receipt, as one row. Written by `wallets/orders`, those of
+   * service accounts opened by `wallets/service`. Kept.
+   */
   orders: defineTable(orderFields)
     .index("by_walletId_and_state", ["walletId", "state"])
     .index("by_walletId_and_nonce", ["walletId", "nonce"])

@@ -14,7 +14,8 @@ import { openSeal, requireSeal, seal } from "../../lib/seals";
 import type { Fees, Transaction } from "../../providers/chain/accounts";
 import type { TypedData } from "../../providers/chain/usdc";
 import { getKeySeal } from "./tables";
-import { parseServiceWalletId, type LiveOrder, type ServiceRole } from "../model";
+import { type LiveOrder } from "../model";
+import { parseServiceWalletId, type ServiceRole } from "../service";
 
 /**
  * The custody provider: takes an order's id, returns a signature. This is the only file that unseals a key, for the

@@ -1,18 +1,13 @@
-import { v } from "convex/values";
-import type { QueryCtx } from "../../_generated/server";
-import { defineMutation } from "../../platform/changes";
 import { roundUnits, toUsd } from "../../lib/money/amounts";
 import { FROZEN } from "../../lib/refusals";
 import { formatDollars } from "../../lib/text/numbers";
 import { formatDateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
-import { enqueueCard, findLinkedChat } from "../../messenger/model";
-import { FREEZE } from "../../messenger/notices";
 import { formatTokenAmount, GAS_WAY, isUserRequest, getOutgoing, linkTo } from "../model";
 import type { UserRequest } from "../tables";
 import { WALLET_TOKENS, type Symbol } from "../tokens";
 import type { LimitCheck, Recipient } from "./limits";
-import { findNamedOrder, requireOrder, type Order, type Estimate } from "./model";
+import type { Order, Estimate } from "./model";
 
 /** Cards about orders, built from decoded terms: they contain no text of the caller's. */
 
@@ -164,29 +159,8 @@ export function buildDecidedCard(row: Order): Card {
   return error === EXPIRED ? { paragraphs, buttons: again } : { paragraphs };
 }
 
-/** Sends the owner's linked account the outcome of an order: its caller may never look again. */
-export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
-  const row = await requireOrder(ctx, orderId);
-  const { userId, keyId, question } = row;
-  const chatId = await findLinkedChat(ctx, userId);
-  if (chatId === null) return;
-  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
-  // An order approved by tap is no surprise to the chat, so it needs no freeze button.
-  const buttons = question === undefined ? FREEZE : await buildNextButtons(ctx, row);
-  const paragraphs = buildEndCard(row, key?.name);
-  await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
-});
-
-/** A button for the order that has waited for this one. */
-async function buildNextButtons(ctx: QueryCtx, { request, state }: Order): Promise<Button[][] | undefined> {
-  const next = request.kind === "gas" && state === "confirmed" ? (request.next ?? "") : "";
-  const waiting = await findNamedOrder(ctx, next);
-  if (waiting === null) return undefined;
-  return [[{ text: `▶ ${describeOrder(waiting.request)}`.slice(0, 60), command: `again ${waiting._id}` }]];
-}
-
 /** The card of an order's outcome. @param key The name of the ordering API key. */
-function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
+export function buildEndCard(row: Order, key: string | undefined): Paragraph[] {
   const { request, bought, txHash, address, question, error, etherPrice, tries, paper, paperFee } = row;
   const paid = tries.reduce((sum, one) => sum + BigInt(one.paid ?? 0), BigInt(paperFee ?? 0));
   const lines = [

@@ -6,37 +6,19 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { readMode, requireUnfrozenRules } from "../../identity/model";
 import { defined } from "../../lib/objects";
 import { AppError, KEY_USED } from "../../lib/errors";
-import { MOST_FEE } from "../../lib/money/base";
 import { emitToOwner } from "../../messenger/webhooks/events";
-import { NOBODY, queryByBoth } from "../../platform/records";
+import { queryByBoth } from "../../platform/records";
 import { MINUTE, NEVER } from "../../lib/time";
-import {
-  requireWallet,
-  getPauseError,
-  isUserRequest,
-  requireMode,
-  PREPARED_FOR_MS,
-  toServiceWalletId,
-  findWalletById,
-  type ServiceRole,
-} from "../model";
-import { vUserRequest, type OrderRequest, type ServiceRequest } from "../tables";
+import { requireWallet, BLANK, getPauseError, isUserRequest, requireMode, PREPARED_FOR_MS } from "../model";
+import { vUserRequest, type OrderRequest } from "../tables";
 import { getAddressKey, toCredentialKey, checkLimits, type Ordering } from "./limits";
 
 /** Order rows, and the steps that open and end them. Plain functions, part of their caller's transaction. */
 
 export type Order = Doc<"orders">;
 
-export const REVERTED = "The transaction was mined and reverted";
-
 /** When an outcome is checked once more: a reorg may have removed the deciding block. */
 export const LOOK_BACK_MS = MINUTE;
-
-/** The fields of an order that goes on after its end. */
-export const NOT_ENDED = { error: undefined, errorCode: undefined, endedAt: undefined };
-
-/** Ceiling of concurrently signed orders of a service account. */
-export const MOST_SIGNED_SERVICE = 8;
 
 export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Order> {
   const row = await ctx.db.get("orders", id);
@@ -48,11 +30,6 @@ export async function requireOrder(ctx: QueryCtx, id: Id<"orders">): Promise<Ord
 export async function findNamedOrder(ctx: QueryCtx, which: string): Promise<Order | null> {
   const id = ctx.db.normalizeId("orders", which);
   return id === null ? null : ctx.db.get("orders", id);
-}
-
-/** Whether the order's call was mined and reverted: no other failure leaves a call on the chain. */
-export function hasReverted({ state, error }: Pick<Order, "state" | "error">): boolean {
-  return state === "failed" && error === REVERTED;
 }
 
 export function isEnded({ state }: Pick<Order, "state">): boolean {
@@ -153,16 +130,6 @@ export function getCallersKey({ idempotencyKey = "" }: Pick<Order, "idempotencyK
   return idempotencyKey.replace(/^\S+ \S+ /, "");
 }
 
-/** The fields of an order before anything of it was counted or signed. */
-const BLANK = {
-  mostFee: MOST_FEE.toString(),
-  rules: 0,
-  etherPrice: "0",
-  countedAmount: "0",
-  feeCounted: "0",
-  tries: [],
-};
-
 /** The fields of a user's new order, opened or put to its owner. @throws AppError `paused`. */
 export async function buildOrderFields(ctx: MutationCtx, order: NewOrder) {
   const { userId, walletId, request, by, key, value, etherPrice, estimate, mentioned, standingId } = order;
@@ -221,73 +188,6 @@ export async function recordUnreadable(
   return ctx.db.insert("orders", { ...BLANK, walletId: "", address: "", ...trade, ...unknown, ...ended });
 }
 
-/**
- * Opens an order of a service account, without an owner or limits. The caller executes it with
- * `execution.executeOrder`.
- * @param address The account's, checksummed.
- */
-export async function openServiceOrder(
-  ctx: MutationCtx,
-  role: ServiceRole,
-  address: string,
-  request: ServiceRequest,
-): Promise<Id<"orders">> {
-  const { walletId } = await ensureServiceAccount(ctx, role, address);
-  const opened = { state: "prepared", by: "service", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
-  return ctx.db.insert("orders", { ...BLANK, walletId, userId: NOBODY, address, request, ...opened });
-}
-
-/** A service account's row, made if it is missing. @param address Checksummed. */
-export async function ensureServiceAccount(
-  ctx: MutationCtx,
-  role: ServiceRole,
-  address: string,
-): Promise<Doc<"wallets">> {
-  const walletId = toServiceWalletId(role, address);
-  if ((await findWalletById(ctx, walletId)) === null)
-    await ctx.db.insert("wallets", { walletId, userId: NOBODY, kind: role, address });
-  return requireWallet(ctx, walletId);
-}
-
-/** Reopens a service account's order that ended before a signature. @returns Whether it was reopened. */
-export async function reopenServiceOrder(ctx: MutationCtx, row: Order): Promise<boolean> {
-  if (row.state !== "failed" || row.tries.length > 0) return false;
-  const opened = { state: "prepared", nextCheckAt: Date.now() + PREPARED_FOR_MS } as const;
-  await ctx.db.patch("orders", row._id, { ...opened, ...NOT_ENDED });
-  return true;
-}
-
-/** Ceiling of the scan; above any plausible number of waiting orders. */
-const MOST_PREPARED = 100;
-
-/**
- * The order that has to move on before this one is signed: the oldest signed order of an account at its ceiling (one
- * for a user's wallet), or an order with a mined approval that is not used yet. `null` if there is none; an order on paper
- * waits for nothing.
- */
-export async function findBlockingOrder(
-  ctx: QueryCtx,
-  {
-    _id,
-    walletId,
-    userId,
-    paper,
-  }: Pick<Order, "walletId" | "userId"> & Partial<Pick<Order, "_id" | "paper">>,
-): Promise<Order | null> {
-  if (paper === true) return null;
-  const most = userId === NOBODY ? MOST_SIGNED_SERVICE : 1;
-  const signed = await listSignedOrders(ctx, walletId, most);
-  if (signed.length === most) return signed[0] ?? null;
-  const rows = queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "prepared");
-  const prepared = userId === NOBODY ? [] : await rows.take(MOST_PREPARED);
-  return prepared.find((one) => one.approvalTxHash !== undefined && one._id !== _id) ?? null;
-}
-
-/** The signed orders of an account, oldest first. */
-export async function listSignedOrders(ctx: QueryCtx, walletId: string, most: number): Promise<Order[]> {
-  return queryByBoth(ctx.db.query("orders"), "walletId", walletId, "state", "signed").take(most);
-}
-
 export type Outcome = Pick<Order, "state"> & {
   [Field in "error" | "errorCode" | "bought"]?: Order[Field] | undefined;
 };
@@ -324,5 +224,5 @@ export async function finalizeOrder(
   // A standing order tells of the first end of its orders.
   if (standingId !== undefined && !isEnded(row)) return;
   if (question !== undefined || (hasMoved && by !== "free"))
-    await ctx.scheduler.runAfter(0, internal.wallets.orders.cards.tellEnd, { orderId });
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.questions.tellEnd, { orderId });
 }

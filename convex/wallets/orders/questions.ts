@@ -7,10 +7,12 @@ import { defineMutation } from "../../platform/changes";
 import { AppError, getErrorData, limitExceeded } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
-import { findApprovingLink, enqueueCard } from "../../messenger/model";
+import type { Button } from "../../messenger/format";
+import { findApprovingLink, findLinkedChat, enqueueCard } from "../../messenger/model";
+import { FREEZE } from "../../messenger/notices";
 import { findWallet, isUserRequest } from "../model";
 import { vUserRequest } from "../tables";
-import { buildQuestionCard, EXPIRED, REFUSED, VOID } from "./cards";
+import { buildEndCard, buildQuestionCard, describeOrder, EXPIRED, REFUSED, VOID } from "./cards";
 import { checkLimits } from "./limits";
 import {
   requireOrder,
@@ -26,8 +28,8 @@ import {
 } from "./model";
 
 /**
- * Orders that wait for their owner's tap (state `asked`). They count from the tap, live ten minutes, and end at any
- * change of the owner's rules.
+ * Orders that wait for their owner's tap (state `asked`): they count from the tap, live ten minutes, and end at any
+ * change of the owner's rules. And the news of an order's end in the owner's chat.
  */
 const ASKED_MS = 10 * MINUTE;
 
@@ -218,3 +220,24 @@ export const storeRefused = internalMutation({
     });
   },
 });
+
+/** Sends the owner's linked account the outcome of an order: its caller may never look again. */
+export const tellEnd = defineMutation({ orderId: v.id("orders") }, async (ctx, { orderId }) => {
+  const row = await requireOrder(ctx, orderId);
+  const { userId, keyId, question } = row;
+  const chatId = await findLinkedChat(ctx, userId);
+  if (chatId === null) return;
+  const key = keyId === undefined ? null : await ctx.db.get("keys", keyId);
+  // An order approved by tap is no surprise to the chat, so it needs no freeze button.
+  const buttons = question === undefined ? FREEZE : await buildNextButtons(ctx, row);
+  const paragraphs = buildEndCard(row, key?.name);
+  await enqueueCard(ctx, { userId, chatId, bot: "default", kind: "order", paragraphs, buttons });
+});
+
+/** A button for the order that has waited for this one. */
+async function buildNextButtons(ctx: QueryCtx, { request, state }: Order): Promise<Button[][] | undefined> {
+  const next = request.kind === "gas" && state === "confirmed" ? (request.next ?? "") : "";
+  const waiting = await findNamedOrder(ctx, next);
+  if (waiting === null) return undefined;
+  return [[{ text: `▶ ${describeOrder(waiting.request)}`.slice(0, 60), command: `again ${waiting._id}` }]];
+}

@@ -15,7 +15,7 @@ import {
 } from "../../providers/chain/accounts";
 import { broadcastTransaction, readMined } from "../../providers/chain/transactions";
 import { canSign, signTransaction, signTypedData, type Unsigned } from "../custody/signatures";
-import { requireHex, parseServiceWalletId, requireStoredAddress, type LiveOrder } from "../model";
+import { requireHex, requireStoredAddress, type LiveOrder } from "../model";
 import {
   requireAffordable,
   GAS_OF_NOTHING,
@@ -32,6 +32,7 @@ import type { Order } from "./model";
 import { buildPermitData, isSoldBy, type PermitMessage } from "./quotes";
 import type { SigningTurn } from "./steps";
 import { listSwapCalls, isSwapCall, type Offer } from "./swaps";
+import { parseServiceWalletId } from "../service";
 
 /**
  * What an order signs: its calls, the check of each, the first signature of a nonce and its replacements. For actions.

@@ -15,18 +15,18 @@ import {
   findSigningRefusal,
   findWalletByAddress,
   requireLive,
+  findBlockingOrder,
+  MOST_SIGNED_SERVICE,
+  REVERTED,
+  listSignedOrders,
 } from "../model";
 import { vOrderRow, vSwapTerms, vSignedTry, type SignedTry } from "../tables";
 import {
   buildFailure,
   finalizeOrder,
-  findBlockingOrder,
   requireOrder,
   isEnded,
   LOOK_BACK_MS,
-  MOST_SIGNED_SERVICE,
-  REVERTED,
-  listSignedOrders,
   type Order,
   type Outcome,
 } from "./model";

@@ -13,22 +13,13 @@ import {
   isUserRequest,
   requireLive,
   requireWallet,
+  findBlockingOrder,
+  NOT_ENDED,
 } from "../model";
 import { storeMoves } from "../result";
 import { vBalances, vOrderRow, vSwapTerms, type GasRequest } from "../tables";
-import {
-  buildFailure,
-  ensureServiceAccount,
-  finalizeOrder,
-  findBlockingOrder,
-  isEnded,
-  LOOK_BACK_MS,
-  NOT_ENDED,
-  openServiceOrder,
-  reopenServiceOrder,
-  requireOrder,
-  type Order,
-} from "./model";
+import { buildFailure, finalizeOrder, isEnded, LOOK_BACK_MS, requireOrder, type Order } from "./model";
+import { ensureServiceAccount, openServiceOrder, reopenServiceOrder } from "../service";
 
 /**
  * The steps of orders for which the wallet signs no transaction: on paper, and for gas, from its authorization to its end.
