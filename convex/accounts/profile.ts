@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
+import { pickFields } from "../lib/objects";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { defineMutation } from "../platform/changes";
 import { AppError } from "../lib/errors";
@@ -56,7 +56,7 @@ export const me = query({
     if (row === null) return null;
     const { frozenAt = null, thawsAt = null } = row;
     const [, next] = row.limits ?? [];
-    return parse(vMe, {
+    return pickFields(vMe, {
       claimed: false,
       erasingSince: null,
       ...row,

@@ -15,6 +15,20 @@ export function defined(fields: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+/**
+ * The fields that an object validator has, and no other: the public form of a row. convex-helpers' `parse` checks the values
+ * too, in a file that every function call would evaluate.
+ * @example
+ * return pickFields(vRun, row);
+ */
+export function pickFields<Shape extends Record<string, unknown>>(
+  validator: { type: Shape; fields: object },
+  given: NoInfer<Shape>,
+): Shape;
+export function pickFields({ fields }: { fields: object }, given: Record<string, unknown>): object {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(fields, name)));
+}
+
 /** A row after a change, as the database stores it: an `undefined` has removed its field. */
 export function applyChange<Row extends object>(
   row: Row,

@@ -1,7 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import { v, type ObjectType } from "convex/values";
-import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
+import { pickFields } from "../lib/objects";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import {
@@ -81,7 +81,7 @@ export const status = query({
   returns: v.object({ link: v.union(vLink, v.null()) }),
   handler: async (ctx) => {
     const link = await findLink(ctx, (await requireUser(ctx)).userId);
-    return { link: link && parse(vLink, { messengerUsername: null, ...link }) };
+    return { link: link && pickFields(vLink, { messengerUsername: null, ...link }) };
   },
 });
 

@@ -1,17 +1,17 @@
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { WithoutSystemFields } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet, getRequired } from "../lib/env";
+import { defined } from "../lib/objects";
 import { NOBODY, queryBy, queryByBoth } from "../platform/records";
 import { hmacSha256, decodeMasterKey, deriveSecret, deriveSubkey } from "../lib/crypto";
 import { enqueueWork, findWork } from "../platform/work";
 import { createRandomHex, findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import { messengerTables, type Secret } from "./tables";
+import type { Secret } from "./tables";
 
 /** The kind of cards with a user's own text. */
 export const NOTIFICATION = "notification";
@@ -35,7 +35,7 @@ export type OutgoingCard = Pick<Message, "userId" | "kind"> & {
 };
 
 /** A chat, with the topic in it if there is one (of a forum, or of a private chat). */
-type Place = { chatId: string; threadId?: number | undefined };
+type Place = { chatId: string; threadId?: number };
 
 /** Parses the form of settings: `chat` or `chat:topic`. */
 export function parsePlace(written: string): Place {
@@ -52,14 +52,14 @@ export const formatPlace = ({ chatId, threadId }: Place): string =>
  * @example await enqueueCard(ctx, { userId, kind: "report", key: reportId, paragraphs: [[{ bold: "Title" }], ["Text."]] });
  */
 export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise<Id<"messages">> {
-  const { paragraphs, chatId, ...fields } = card;
-  const { key, picture } = fields;
+  const { userId, kind, key, picture, paragraphs, chatId, buttons, ...fields } = card;
   const same = key === undefined ? null : await getOneFrom(ctx.db, "messages", "by_key", key);
   if (same !== null) return same._id;
   const rendered = renderCard(paragraphs);
-  // The parser drops undefined fields.
-  const row = parse(messengerTables.messages.validator, {
-    ...fields,
+  const messageId = await ctx.db.insert("messages", {
+    userId,
+    kind,
+    ...defined({ key, picture, buttons: buttons?.map((row) => [...row]), ...fields }),
     ...(chatId === undefined ? {} : parsePlace(chatId)),
     parts: picture === undefined ? rendered : withPicture(rendered),
     partsSent: 0,
@@ -68,7 +68,6 @@ export async function enqueueCard(ctx: MutationCtx, card: OutgoingCard): Promise
     doubts: 0,
     postponements: 0,
   });
-  const messageId = await ctx.db.insert("messages", row);
   await openDelivery(ctx);
   return messageId;
 }

@@ -4,7 +4,8 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
 import { queryBy, queryByBoth } from "../platform/records";
-import { listKeys } from "../lib/objects";
+import { AppError } from "../lib/errors";
+import { defined, listKeys, pickFields } from "../lib/objects";
 import { HOUR, toIso, MINUTE } from "../lib/time";
 import { COLLECTIONS } from "../market/tables";
 import {
@@ -115,12 +116,12 @@ export type Shift = Infer<typeof vShift>;
 export async function toPublicShift(ctx: QueryCtx, row: Doc<"shifts">): Promise<Shift> {
   const reports = await listReports(ctx, row._id);
   const done = reports.flatMap(({ state, kind }) => (state === "done" ? [kind] : []));
-  return parse(vShift, {
+  return pickFields(vShift, {
     ...row,
     collectionsCount: row.observationIds.length,
     interimReportsCount: done.filter((kind) => kind !== "final").length,
     finalReportSent: done.includes("final"),
-    error: reports.at(-1)?.error,
+    ...defined({ error: reports.at(-1)?.error }),
   });
 }
 
@@ -145,8 +146,10 @@ export const vShiftStatus = v.object({
 export type ShiftStatus = Infer<typeof vShiftStatus>;
 
 /** A written report. */
-export const toPublicReport = (row: Doc<"reports">): Report =>
-  parse(vReport, { ...row, type: getReportType(row.kind) });
+export function toPublicReport({ result, ...row }: Doc<"reports">): Report {
+  if (result === undefined) throw new AppError("internal", "The report is not written yet");
+  return pickFields(vReport, { ...row, result, type: getReportType(row.kind) });
+}
 
 export const getReportType = (kind: ReportKind): Report["type"] => (kind === "final" ? "final" : "interim");
 

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
-import { parse } from "convex-helpers/validators";
 import { query } from "../_generated/server";
+import { pickFields } from "../lib/objects";
 import { requireUser } from "../identity/model";
 import { runTables } from "./tables";
 
@@ -15,6 +15,6 @@ export const one = query({
   handler: async (ctx, { runId }) => {
     const { userId } = await requireUser(ctx);
     const run = await ctx.db.get("agentRuns", runId);
-    return run === null || run.userId !== userId ? null : parse(vRun, run);
+    return run === null || run.userId !== userId ? null : pickFields(vRun, run);
   },
 });

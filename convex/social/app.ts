@@ -1,6 +1,6 @@
 import { v } from "convex/values";
-import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
+import { pickFields } from "../lib/objects";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { changeRules, requireUser, listRecipients } from "../identity/model";
@@ -38,7 +38,7 @@ export const settings = query({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     return {
-      authors: (await listAuthors(ctx, userId)).map((row) => parse(vAuthor, row)),
+      authors: (await listAuthors(ctx, userId)).map((row) => pickFields(vAuthor, row)),
       recipients: await listRecipients(ctx, userId),
     };
   },

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { pick } from "convex-helpers";
-import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
+import { pickFields } from "../../lib/objects";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { defineMutation } from "../../platform/changes";
@@ -175,7 +175,7 @@ export const listWebhooks = internalQuery({
   returns: v.array(vPublicWebhook),
   handler: async (ctx, { userId }) =>
     (await listUserWebhooks(ctx, userId)).map(({ _id: webhookId, _creationTime: createdAt, ...row }) =>
-      parse(vPublicWebhook, { problem: null, ...row, webhookId, createdAt }),
+      pickFields(vPublicWebhook, { problem: null, ...row, webhookId, createdAt }),
     ),
 });
 
