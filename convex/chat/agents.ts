@@ -1,5 +1,5 @@
 import { AppError } from "../lib/errors";
-import type { Source } from "../figures/citations";
+import type { Source } from "../figures/facts";
 import { describeSources, PLACEHOLDER_RULES } from "../figures/evidence";
 import { listKeys } from "../lib/objects";
 import { toIso } from "../lib/time";

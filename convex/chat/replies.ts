@@ -2,25 +2,23 @@ import type { ActionCtx } from "../_generated/server";
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
-import { getUnit, type Fact, type FactKind } from "../figures/facts";
+import { getUnit, type CitedSource, type Fact, type FactKind, type Source } from "../figures/facts";
 import {
   listCited,
   numberSources,
   buildCitationIndex,
   toSource,
   toStatementSource,
-  type CitedSource,
-  type Source,
 } from "../figures/citations";
 import { resolveFigures } from "../figures/placeholders";
 import { toBillingSubject, type Caller } from "../platform/limits/callers";
-import { indexNames } from "../figures/mentions";
+import { findCoins, indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { removeForeignLinks } from "../lib/text/markup";
 import { MINUTE, getRoundedNow } from "../lib/time";
 import { defineWorker } from "../platform/worker";
 import { collectFacts } from "../market/collectors";
-import { findCoins, LISTS, withoutRepeats } from "../market/facts";
+import { LISTS, withoutRepeats } from "../market/facts";
 import type { CollectionRequest } from "../market/tables";
 import { answerCaller, complete } from "../providers/models/gateway";
 import { groupBy } from "../lib/objects";

@@ -1,14 +1,10 @@
-import { v, type Infer } from "convex/values";
-import { formatFact, vFact, type Fact } from "./facts";
+import { formatFact, type CitedSource, type Fact, type Source } from "./facts";
 import { indexNames, type Names } from "./mentions";
 import { normalizeText } from "../lib/text/sentences";
 import { toIso } from "../lib/time";
 
 /** Facts as numbered sources: for the writer's prompt, for checking its text, and for readers. Pure. */
 
-/** A fact with its number and its statement for writers and readers: `BTC price: $97,250.50`. */
-export const vSource = v.object({ id: v.number(), says: v.string(), fact: vFact });
-export type Source = Infer<typeof vSource>;
 export type UnnumberedSource = Omit<Source, "id">;
 
 export function toSource(fact: Fact, says = formatFact(fact)): UnnumberedSource {
@@ -101,17 +97,6 @@ function listDayForms(date: string): string[] {
     `(?<=(?<!\\p{L})(?:in|of|since|year|early|late) )${year}(?! ?(?:%|percent|USD|dollars|coins|tokens|transactions|bps))`,
   ];
 }
-
-/** A fact for readers: its number in the text's citations, and its origin. */
-export const vCitedSource = v.object({
-  id: v.number(),
-  name: v.string(),
-  /** `null` without a public page. */
-  url: v.union(v.string(), v.null()),
-  observedAt: v.number(),
-  says: v.string(),
-});
-export type CitedSource = Infer<typeof vCitedSource>;
 
 /** The cited facts, in the order of their numbers. */
 export function listCited(kept: readonly number[], { facts }: CitationIndex): CitedSource[] {

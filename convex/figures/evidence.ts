@@ -1,5 +1,4 @@
-import { formatAmount, formatFact, getMeasure } from "./facts";
-import type { Source } from "./citations";
+import { formatAmount, formatFact, getMeasure, type Source } from "./facts";
 import { groupBy } from "../lib/objects";
 import { toIso } from "../lib/time";
 

@@ -95,6 +95,21 @@ export const vFact = v.object({
 });
 export type Fact = Infer<typeof vFact>;
 
+/** A fact with its number and its statement for writers and readers: `BTC price: $97,250.50`. */
+export const vSource = v.object({ id: v.number(), says: v.string(), fact: vFact });
+export type Source = Infer<typeof vSource>;
+
+/** A fact for readers: its number in the text's citations, and its origin. */
+export const vCitedSource = v.object({
+  id: v.number(),
+  name: v.string(),
+  /** `null` without a public page. */
+  url: v.union(v.string(), v.null()),
+  observedAt: v.number(),
+  says: v.string(),
+});
+export type CitedSource = Infer<typeof vCitedSource>;
+
 /** A source's figures as facts, kind by kind; `null` for a figure that the source does not have. */
 export function buildFacts(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url" | "id">,

@@ -1,5 +1,6 @@
-import { COIN_NAMES } from "../lib/money/coins";
+import { COIN_NAMES, isMajor, resolveSymbol } from "../lib/money/coins";
 import { groupBy } from "../lib/objects";
+import { normalizeText } from "../lib/text/sentences";
 
 /** Finds the coins and other subjects that a text mentions, by symbol and name. Pure. */
 
@@ -79,6 +80,16 @@ export function findMentions(text: string, names: Names): string[] {
     at += name.length - 1;
   }
   return found;
+}
+
+/** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */
+export function findCoins(words: string, names: Names): string[] {
+  const text = normalizeText(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
+    const [upper, symbol] = [word.toUpperCase(), resolveSymbol(word)];
+    return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
+  });
+  const found = findMentions(text, names).map(resolveSymbol);
+  return [...new Set(found)].filter((subject) => subject !== "BASE");
 }
 
 const isWordEnd = (text: string, at: number): boolean => !/\w/.test(text.charAt(at));

@@ -6,10 +6,11 @@ import {
   getUnit,
   type Fact,
   type FactKind,
+  type Source,
 } from "./facts";
 import { findMentions } from "./mentions";
 import { splitLines, normalizeText } from "../lib/text/sentences";
-import type { CitationIndex, Source } from "./citations";
+import type { CitationIndex } from "./citations";
 import { NAMES, replaceFigures } from "./writtenNumbers";
 
 /**

@@ -1,6 +1,5 @@
-import { getUnit } from "./facts";
+import { getUnit, type Source } from "./facts";
 import { normalizeText } from "../lib/text/sentences";
-import type { Source } from "./citations";
 
 /** Figures in a writer's text without a placeholder. Pure. */
 

@@ -1,22 +1,21 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
-import type { BillingSubject } from "../platform/limits/callers";
+import { vBillingSubject, type BillingSubject } from "../platform/limits/callers";
 import { AppError, getErrorData, getErrorMessage } from "../lib/errors";
 import type { Fact } from "../figures/facts";
 import { log, orNullIfDown } from "../lib/log";
-import { indexNames } from "../figures/mentions";
+import { findCoins, indexNames } from "../figures/mentions";
 import { deadlines } from "../platform/outside/deadlines";
 import { takeUsage, withUsage, defineProviderAction } from "../platform/outside/calls";
 import { limitSourceRate } from "../providers/data/publicData";
 import { awaitRefreshes, defineRefresh } from "../platform/refreshes";
-import { vBillingSubject } from "../platform/tables";
 import { DAY, HOUR, toIso, MINUTE, getRoundedNow, sleep } from "../lib/time";
 import { askCandles } from "../providers/data/coinbase";
 import { answerCaller } from "../providers/models/gateway";
 import { completeStructured } from "../providers/models/structure";
 import { collectFacts, collectLists } from "./collectors";
-import { findCoins, LISTS, QUOTES } from "./facts";
+import { LISTS, QUOTES } from "./facts";
 import { findPrices, getLivePrice } from "./live";
 import {
   chooseCoins,

@@ -7,7 +7,7 @@ import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { USDC } from "../lib/money/base";
 import { MAJORS } from "../lib/money/coins";
-import { indexNames } from "../figures/mentions";
+import { findCoins, indexNames } from "../figures/mentions";
 import { listKeys } from "../lib/objects";
 import { batchCalls, limitSourceRate, type WaitTurn } from "../providers/data/publicData";
 import { deadlines } from "../platform/outside/deadlines";
@@ -18,7 +18,7 @@ import { askCandles, askDay, askDepth, getCoinbasePage } from "../providers/data
 import { askCoins, askTrending, getCoinPage } from "../providers/data/coingecko";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
-import { encodeFacts, findCoins, LISTS, type vOutcome } from "./facts";
+import { encodeFacts, LISTS, type vOutcome } from "./facts";
 import { ASK_SOURCE } from "./live";
 import { computeDayChange, type vNewestPrice } from "./samples";
 import type { Collector, MissingCollection, CollectionRequest, PriceSource } from "./tables";

@@ -6,13 +6,10 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { claimRefresh, findRefresh, finishRefresh } from "../platform/answers";
 import { defineMutation } from "../platform/changes";
 import { vFact, type Fact } from "../figures/facts";
-import { isMajor, resolveSymbol } from "../lib/money/coins";
-import { findMentions, type Names } from "../figures/mentions";
-import { normalizeText } from "../lib/text/sentences";
 import { MINUTE } from "../lib/time";
 import { vCollectionRequest, type Collector, type CollectionRequest } from "./tables";
 
-/** Facts: their storage, their reads, and the search for coins in texts. */
+/** Facts: their storage, their reads, and the search for a coin among them. */
 const HALF_HOUR_MS = 30 * MINUTE;
 
 /** The start of a moment's half hour; epoch ms. */
@@ -95,16 +92,6 @@ function dropNamesakes(facts: readonly Fact[]): Fact[] {
 export function withoutRepeats(facts: readonly Fact[]): Fact[] {
   const listed = new Set(facts.flatMap(({ kind, subject }) => (kind === "change24h" ? [subject] : [])));
   return facts.filter(({ kind, subject }) => kind !== "trendingChange" || !listed.has(subject));
-}
-
-/** The symbols of the known subjects that a text names, in its order; the majors' are known in lower case too. */
-export function findCoins(words: string, names: Names): string[] {
-  const text = normalizeText(words).replace(/[\p{L}\p{N}]+/gu, (word) => {
-    const [upper, symbol] = [word.toUpperCase(), resolveSymbol(word)];
-    return isMajor(symbol) && (upper === symbol || upper === word) ? symbol : word;
-  });
-  const found = findMentions(text, names).map(resolveSymbol);
-  return [...new Set(found)].filter((subject) => subject !== "BASE");
 }
 
 /** The symbol of a token among facts, by symbol or name. Words such as "Coin" may be missing or added: `Pepe Coin` is Pepe. */

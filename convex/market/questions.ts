@@ -3,11 +3,10 @@ import { describeLeftovers, resolveFigures } from "../figures/placeholders";
 import { numberSources, buildCitationIndex, toSource, type CitationIndex } from "../figures/citations";
 import { shortText } from "../figures/answers";
 import { buildFacts, type Fact } from "../figures/facts";
-import { indexNames } from "../figures/mentions";
+import { findCoins, indexNames } from "../figures/mentions";
 import { isMajor } from "../lib/money/coins";
 import { MINUTE } from "../lib/time";
 import type { StructuredQuestion } from "../providers/models/structure";
-import { findCoins } from "./facts";
 import { askedRows, gatewayList, type AskedFigures, type GatewayList, type TokenFigures } from "./shapes";
 import { getTokenFigures, findSameCoin, type Coin } from "./snapshot";
 

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { HOUR, SECOND } from "../lib/time";
-import { vRefusing } from "../platform/tables";
+import { vRefusing } from "../platform/outside/calls";
 
 /** Checks of the service's own work, and the problems that users notice. */
 

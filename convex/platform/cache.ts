@@ -8,9 +8,8 @@ import { MINUTE, SECOND } from "../lib/time";
 import { claimRefresh, findAnswer, findRefresh, finishRefresh, vAnswer } from "./answers";
 import { defineMutation } from "./changes";
 import { refuseBeyond } from "./limits/budget";
-import { getCallerClass, toBillingSubject, type Caller } from "./limits/callers";
+import { getCallerClass, toBillingSubject, vBillingSubject, type Caller } from "./limits/callers";
 import { charge } from "./limits/charges";
-import { vBillingSubject } from "./tables";
 import {
   completeWork,
   buildFailureHandler,

@@ -1,37 +1,9 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "../lib/literals";
-import { PUBLIC_SOURCES } from "../figures/publicSources";
 import { indexOlderThan, type RecordsOf } from "./records";
 import { toDay } from "../lib/time";
-
-/** The providers that bill by the call, or by the token. */
-export const vBilled = literals("llm", "sentiment", "agentApi");
-
-/** The outside services. */
-export const vProvider = v.union(
-  vBilled,
-  literals("swap", "chain", "facilitator", "messenger"),
-  literals(...PUBLIC_SOURCES),
-);
-
-/** The subject of a refusal by a provider that works for others: this service's key, its empty account, or its address. */
-export const vRefusing = literals("key", "account", "address");
-
-const vHolders = {
-  /** The user and the address, hashed. */
-  holders: v.array(v.string()),
-  /** The network around the address, hashed. */
-  network: v.optional(v.string()),
-};
-/** Callers of a class (`platform/limits/callers`). */
-export const vCallersPart = v.object({ class: literals("signedIn", "anonymous"), ...vHolders });
-/** The billing subject of a call: the service, a paid report, callers, or the caller who started a shift. */
-export const vBillingSubject = v.union(
-  literals("service", "paid"),
-  vCallersPart,
-  v.object({ class: v.literal("shift"), ...vHolders }),
-);
+import { vProvider, vRefusing } from "./outside/calls";
 
 /** The first three have a concurrency limit; `free` work begins when it is due. */
 const vQueue = literals("models", "orders", "free");

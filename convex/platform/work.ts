@@ -9,7 +9,6 @@ import { defineMutation } from "./changes";
 import { getErrorMessage, limitExceeded } from "../lib/errors";
 import { literals } from "../lib/literals";
 import { log } from "../lib/log";
-import { flushUsage, vProviderUsage } from "./outside/calls";
 import { MINUTE, SECOND } from "../lib/time";
 import { getSizes } from "./limits/sizes";
 
@@ -296,13 +295,9 @@ export const fail = defineMutation(
 );
 
 /** Ends work that has nothing left to do. */
-export const discardWork = defineMutation(
-  { job: vJob, usage: vProviderUsage },
-  async (ctx, { job, usage }) => {
-    await completeWork(ctx, job);
-    await flushUsage(ctx, usage);
-  },
-);
+export const discardWork = defineMutation({ job: vJob }, async (ctx, { job }) => {
+  await completeWork(ctx, job);
+});
 
 /**
  * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and due work

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { getErrorData, getErrorMessage } from "../lib/errors";
 import { log } from "../lib/log";
-import { defineProviderAction, takeUsage } from "./outside/calls";
+import { defineProviderAction } from "./outside/calls";
 import { vJob, type WorkFailure, type Job } from "./work";
 
 /** The action side of the queue: what does a piece of work. */
@@ -30,7 +30,7 @@ export function defineWorker(
       const { job } = given;
       try {
         if ((await work(ctx, given)) === "over")
-          await ctx.runMutation(internal.platform.work.discardWork, { job, usage: takeUsage() });
+          await ctx.runMutation(internal.platform.work.discardWork, { job });
       } catch (thrown) {
         await ctx.runMutation(internal.platform.work.fail, { job, ...toWorkFailure(thrown, job) });
       }

@@ -6,7 +6,7 @@ import { AppError, KEY_USED } from "../lib/errors";
 import { refuseBeyond } from "../platform/limits/budget";
 import { getSizes } from "../platform/limits/sizes";
 import { queryByBoth } from "../platform/records";
-import { vCallersPart } from "../platform/tables";
+import { vCallersPart } from "../platform/limits/callers";
 import { formatMinute } from "../lib/time";
 import { cancelCards, getDeliveryProblem, enqueueCard, isOwnChat } from "../messenger/model";
 import { buildStartCard, buildStopButton } from "./cards";

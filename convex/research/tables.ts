@@ -3,9 +3,9 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../lib/literals";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vCitedSource } from "../figures/citations";
+import { vCitedSource } from "../figures/facts";
 import { indexCreatedBefore, indexOfUser, type RecordsOf, queryBy } from "../platform/records";
-import { vCallersPart } from "../platform/tables";
+import { vCallersPart } from "../platform/limits/callers";
 import { vCoin, vRowSource } from "../market/tables";
 
 // `tests/validators` compares these with the shapes in `research/writing/prompts`.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Source } from "../../convex/figures/citations";
+import type { Source } from "../../convex/figures/facts";
 import { resolveFigures } from "../../convex/figures/placeholders";
 import { hasFigures } from "../../convex/figures/writtenNumbers";
 import { alteredOf, slipped, type Altered } from "./corpus/alterations";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { listOwnHosts } from "../../lib/env";
-import type { CitedSource } from "../../figures/citations";
+import type { CitedSource } from "../../figures/facts";
 import { toIso } from "../../lib/time";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records";
 import { resolveSymbol } from "../../lib/money/coins";

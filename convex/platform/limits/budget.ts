@@ -3,10 +3,9 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { getSetting } from "../../lib/env";
 import { limitExceeded } from "../../lib/errors";
-import { noteSpent, getSpentSum } from "../outside/calls";
-import { vBillingSubject, type vBilled } from "../tables";
+import { noteSpent, getSpentSum, type vBilled } from "../outside/calls";
 import { DAY, toDay, HOUR } from "../../lib/time";
-import type { BillingSubject } from "./callers";
+import { vBillingSubject, type BillingSubject } from "./callers";
 
 /**
  * The day's budget: `DAILY_BUDGET_USD`, checked before work begins; what its calls have cost is added after them. Callers

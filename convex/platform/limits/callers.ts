@@ -3,7 +3,6 @@ import { v, type Infer } from "convex/values";
 import { AppError } from "../../lib/errors";
 import { literals } from "../../lib/literals";
 import { sha256Hex } from "../../lib/crypto";
-import type { vCallersPart, vBillingSubject } from "../tables";
 
 /** Callers: their credentials, their billing subject, and the actions they may need permission for. */
 
@@ -41,7 +40,20 @@ export const vCaller = v.object({
 });
 export type Caller = Infer<typeof vCaller>;
 
-/** The billing subject of a call: the service, a paid report, a running shift, or the caller. */
+const vHolders = {
+  /** The user and the address, hashed. */
+  holders: v.array(v.string()),
+  /** The network around the address, hashed. */
+  network: v.optional(v.string()),
+};
+/** Callers of a class. */
+export const vCallersPart = v.object({ class: literals("signedIn", "anonymous"), ...vHolders });
+/** The billing subject of a call: the service, a paid report, callers, or the caller who started a shift. */
+export const vBillingSubject = v.union(
+  literals("service", "paid"),
+  vCallersPart,
+  v.object({ class: v.literal("shift"), ...vHolders }),
+);
 export type BillingSubject = Infer<typeof vBillingSubject>;
 
 /** `signedIn`: a token, an owned account or a linked chat stands behind the call. */

@@ -9,11 +9,10 @@ import { runAfterwards, flushUsage, takeUsage, vProviderUsage } from "../outside
 import { deadlines } from "../outside/deadlines";
 import { queryBy } from "../records";
 import { sha256Hex } from "../../lib/crypto";
-import { vBillingSubject } from "../tables";
 import { SECOND } from "../../lib/time";
 import { refuseBeyond } from "./budget";
 import { getSizes } from "./sizes";
-import { vCaller, type BillingSubject, type Caller } from "./callers";
+import { vBillingSubject, vCaller, type BillingSubject, type Caller } from "./callers";
 import { charge, vLimitName, type LimitName } from "./charges";
 
 /**

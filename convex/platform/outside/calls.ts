@@ -6,7 +6,8 @@ import { internalAction, type ActionCtx, type MutationCtx, type QueryCtx } from 
 import { defineMutation } from "../changes";
 import { getErrorMessage } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { vBilled, vProvider, vRefusing } from "../tables";
+import { literals } from "../../lib/literals";
+import { PUBLIC_SOURCES } from "../../figures/publicSources";
 import { MINUTE, SECOND } from "../../lib/time";
 
 /**
@@ -15,8 +16,19 @@ import { MINUTE, SECOND } from "../../lib/time";
  * its result. Without notes nothing is written.
  */
 
+/** The providers that bill by the call, or by the token. */
+export const vBilled = literals("llm", "sentiment", "agentApi");
+
+/** The outside services. */
+export const vProvider = v.union(
+  vBilled,
+  literals("swap", "chain", "facilitator", "messenger"),
+  literals(...PUBLIC_SOURCES),
+);
 export type Provider = Infer<typeof vProvider>;
-/** The subject of a refusal, where a provider answers and refuses every call. */
+
+/** The subject of a refusal by a provider that works for others: this service's key, its empty account, or its address. */
+export const vRefusing = literals("key", "account", "address");
 export type Refusing = Infer<typeof vRefusing>;
 
 /**

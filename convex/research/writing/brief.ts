@@ -1,14 +1,13 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
-import { buildFacts, vFact, type Fact, type FactKind } from "../../figures/facts";
+import { buildFacts, vFact, vSource, type Fact, type FactKind } from "../../figures/facts";
 import {
   numberSources,
   isModels,
   nameModelSource,
   toSource,
   toStatementSource,
-  vSource,
   type UnnumberedSource,
 } from "../../figures/citations";
 import { describeSources } from "../../figures/evidence";

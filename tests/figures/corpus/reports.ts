@@ -6,10 +6,16 @@ import {
   toSource,
   toStatementSource,
   type CitationIndex,
-  type Source,
   type UnnumberedSource,
 } from "../../../convex/figures/citations";
-import { buildFacts, KINDS, getUnit, type Fact, type FactKind } from "../../../convex/figures/facts";
+import {
+  buildFacts,
+  KINDS,
+  getUnit,
+  type Fact,
+  type FactKind,
+  type Source,
+} from "../../../convex/figures/facts";
 import { listKeys } from "../../../convex/lib/objects";
 import { indexNames } from "../../../convex/figures/mentions";
 
