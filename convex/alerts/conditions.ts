@@ -150,7 +150,7 @@ export function toWatch(condition: Condition, isOrder = false): Watch {
 }
 
 /** The kinds of conditions that observations are compared with. */
-type MeasuredKind = Exclude<Condition, TimedCondition | { kind: "call" }>["kind"];
+export type MeasuredKind = Exclude<Condition, TimedCondition | { kind: "call" }>["kind"];
 const MEASURED: Readonly<Record<MeasuredKind, true>> = {
   price: true,
   change: true,

@@ -1,6 +1,12 @@
-import { ALERT_KINDS, FUNDING_HOURS, formatCondition } from "../alerts/conditions";
+import {
+  FUNDING_HOURS,
+  formatCondition,
+  isEvent,
+  parseSubject,
+  toWatch,
+  type MeasuredKind,
+} from "../alerts/conditions";
 import type { DrawnHistory } from "../alerts/observations";
-import type { Condition } from "../alerts/tables";
 import { joinSourceNames } from "../figures/publicSources";
 import {
   formatBigUsd,
@@ -134,15 +140,17 @@ export type DrawnAlert = DrawnHistory & { now: number };
 
 export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const line = formatCondition(condition);
-  const isEvents = ALERT_KINDS[condition.kind].observed === "event";
+  const { subject } = toWatch(condition);
+  const { kind } = parseSubject(subject);
+  const isEvents = isEvent(subject);
   // Rates are stored per hour, and shown for the hours of exchanges' quotes.
-  const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
+  const hours = kind === "funding" ? FUNDING_HOURS : 1;
   const [from, to] = [now - 7 * DAY, now + 10 * MINUTE];
   const inUnit = (values: DrawnHistory["path"]): Point[] =>
     values.map(({ at, value }) => ({ at: Math.max(at, from), value: value * hours }));
   const points = inUnit(path);
   const last = points.at(-1);
-  const written = getAxisFormat(condition);
+  const written = AXIS_FORMATS[kind];
   const card = {
     title: line.charAt(0).toUpperCase() + line.slice(1),
     aside: `7 days until ${formatDateTime(now)}`,
@@ -174,11 +182,13 @@ export function drawAlert({ condition, now, path, fired, level }: DrawnAlert, si
   );
 }
 
-function getAxisFormat({ kind }: Condition): (value: number) => string {
-  if (kind === "change") return (value) => formatSignedPercent(value);
-  if (kind === "funding") return (value) => formatPercent(Number(value.toPrecision(4)));
-  return kind === "flow" ? formatBigUsd : (value) => `$${formatShortUsd(value)}`;
-}
+/** How an axis writes the values of a kind. */
+const AXIS_FORMATS: Readonly<Record<MeasuredKind, (value: number) => string>> = {
+  price: (value) => `$${formatShortUsd(value)}`,
+  change: (value) => formatSignedPercent(value),
+  funding: (value) => formatPercent(Number(value.toPrecision(4))),
+  flow: formatBigUsd,
+};
 
 /** A wallet's worth over time, against what was paid in less what was taken out (dashed). */
 export function drawWorth(worths: readonly Worth[], site: string): string {
