@@ -6,12 +6,17 @@ import { trimTrailing } from "./strings";
 const THIN = "\u202F";
 const MINUS = "−";
 
+/** A way of writing numbers, made when it is first used: making one takes longer than using it many times. */
+function createStyle(options: Intl.NumberFormatOptions): (value: number) => string {
+  let style: Intl.NumberFormat | undefined;
+  return (value) => (style ??= new Intl.NumberFormat("en-US", options)).format(value);
+}
+
+const writeSignificant = createStyle({ maximumFractionDigits: 6 });
+
 /** `1.25 %`, with the significant digits or a given number of decimals. */
 export function formatPercent(value: number, places?: number): string {
-  const digits =
-    places === undefined
-      ? Math.abs(value).toLocaleString("en-US", { maximumFractionDigits: 6 })
-      : Math.abs(value).toFixed(places);
+  const digits = places === undefined ? writeSignificant(Math.abs(value)) : Math.abs(value).toFixed(places);
   return `${value < 0 && Number(digits) !== 0 ? MINUS : ""}${digits}${THIN}%`;
 }
 
@@ -27,10 +32,14 @@ export function formatPoints(value: number, places = 1): string {
   return `${value > 0 ? "+" : MINUS}${digits}`;
 }
 
+const writeDecimals = (places: number) =>
+  createStyle({ minimumFractionDigits: places, maximumFractionDigits: places });
+/** By the number of decimals. */
+const WRITE_GROUPED = { 0: writeDecimals(0), 1: writeDecimals(1), 2: writeDecimals(2) } as const;
+
 /** `97,250.50`: with so many decimals. */
-export function formatGrouped(value: number, places: number): string {
-  const decimals = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return Number(value.toFixed(places)).toLocaleString("en-US", decimals).replace("-", MINUS);
+export function formatGrouped(value: number, places: keyof typeof WRITE_GROUPED): string {
+  return WRITE_GROUPED[places](Number(value.toFixed(places))).replace("-", MINUS);
 }
 
 /** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
@@ -71,15 +80,15 @@ export function formatShortUsd(value: number): string {
   return formatGrouped(value, size >= 10_000 || Number.isInteger(value) ? 0 : size >= 1_000 ? 1 : 2);
 }
 
-const COMPACT = {
+const writeCompact = createStyle({
   notation: "compact",
   minimumSignificantDigits: 3,
   maximumSignificantDigits: 3,
-} as const;
+});
 
 /** `$4.20M`, `$317K`, `$0.60`: three significant digits, so that figures in a column are equally exact. */
 export function formatBigUsd(value: number): string {
-  return `$${Math.abs(value) < 1 ? value.toFixed(2) : value.toLocaleString("en-US", COMPACT)}`;
+  return `$${Math.abs(value) < 1 ? value.toFixed(2) : writeCompact(value)}`;
 }
 
 /** A text with its figures in that style: `-4.38%` becomes `−4.38 %`. Dates, ranges, names and `%20` stay. */
