@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { isTestLibrary, quickenLibrary } from "./scripts/stack/quicker.ts";
 
 const REFERENCE = fileURLToPath(new URL("convex/pages/reference/bytes.ts", import.meta.url));
@@ -46,6 +47,20 @@ export const SCHEMAS = buildToolSchemas();`
         : null,
 };
 
+/**
+ * Small files that take long. Where no earlier run has told how long a file takes, the largest come first: these would
+ * be the last, and end with one of two cores at work.
+ */
+const LONG = /tests\/(?:contract|invariants|stack)\//;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification) => (LONG.test(moduleId) ? 0 : 1);
+    return sorted.toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
 const QUICKER = fileURLToPath(new URL("scripts/stack/quicker.ts", import.meta.url));
 export const quickerLibrary: Plugin = {
   name: "quicker-library",
@@ -58,6 +73,7 @@ export default defineConfig({
     ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     include: ["tests/**/*.test.ts"],
     exclude: ELSEWHERE,
     // What a run has made of the sources serves the next one: half of a domain's start.
