@@ -183,7 +183,7 @@ describe("a facilitator", () => {
       402,
       "invalid_exact_evm_payload_authorization_valid_before",
     ]);
-    const day = versionOne(await authorize(await payer(chain), { validBefore: now() + 86_401n }));
+    const day = versionOne(await authorize(await payer(chain), { validBefore: now() + 90_000n }));
     expect([(await buy(app, day)).status, asked]).toEqual([402, 0]);
 
     // It says that it has paid, and has not; then the payer empties the wallet.
