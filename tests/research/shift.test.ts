@@ -1,11 +1,9 @@
-import fc from "fast-check";
 import { inflateSync, strFromU8 } from "fflate";
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
+import { HOUR, MINUTE } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
-import { getDueReport, getNextReportDueAt, REPORTS } from "../../convex/research/model";
-import type { ReportKind } from "../../convex/research/tables";
 import { COINS } from "../../scripts/standins/market";
 import { createApp, test, type App } from "../support/app";
 import { expireLeases } from "../support/rows/leases";
@@ -13,8 +11,6 @@ import { unmarked } from "../support/marks";
 
 /** Shifts at their door: what a user sees of them, what they cost, and what they survive. */
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 
 const shown = z.record(z.string(), z.unknown());
@@ -351,26 +347,4 @@ test("work that is cut off is repeated, a collection then goes without its sourc
   await app.pass(10 * MINUTE);
   expect((await statusOf(app)).recentReports).toHaveLength(1);
   expect([written(app), cardsOf(app).length]).toEqual([2, 2]);
-});
-
-test("with checks at any times, each report of a shift is due at most once, in order and not too early", () => {
-  const minutes = fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 200 }));
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 2 ** 41 }), fc.array(minutes, { maxLength: 200 }), (at, gaps) => {
-      const kinds: ReportKind[] = [];
-      let now = at;
-      let next: number | undefined = at + REPORTS.interim1.dueAfterMs;
-      for (const gap of [...gaps, 480]) {
-        now += gap * MINUTE;
-        const due = getDueReport(at, next ?? Infinity, now);
-        if (due === null) continue;
-        kinds.push(due);
-        next = getNextReportDueAt(due, at);
-        expect(now - at).toBeGreaterThanOrEqual(REPORTS[due].dueAfterMs);
-      }
-      const order: ReportKind[] = ["interim1", "interim2", "final"];
-      expect(kinds).toEqual(order.filter((kind) => kinds.includes(kind)));
-      expect(kinds.at(-1)).toBe("final");
-    }),
-  );
 });
