@@ -1,6 +1,7 @@
 import { expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { derivePseudonym } from "../../convex/lib/crypto";
+import { MINUTE } from "../../convex/lib/time";
 import { BOT_NAME, GROUP } from "../bot/support";
 import { browserOf } from "../support/browser";
 import { useChain } from "../support/chain/chain";
@@ -24,7 +25,6 @@ import {
 useChain();
 
 const [ALICE, OTHER, STRANGER] = [42, 43, 666];
-const MINUTE = 60_000;
 const CODE = /<code>([2-9A-HJ-NP-Z]{8})<\/code>/;
 
 /** Alice makes a wallet by a tap, and gets money. */

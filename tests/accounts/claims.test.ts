@@ -1,6 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { claimByLink } from "../../convex/accounts/claims";
+import { HOUR } from "../../convex/lib/time";
 import { linkedUser } from "../bot/support";
 import { type App, test as appTest } from "../support/app";
 import { identityOf } from "../support/world";
@@ -12,7 +13,6 @@ import { browserOf } from "../support/browser";
  */
 
 const test = appTest.extend({ settings: { env: { MESSENGER_BOT_NAME: "the_bot" } } });
-const HOUR = 3_600_000;
 const ID = "alice";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const headers = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };

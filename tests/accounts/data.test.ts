@@ -4,11 +4,11 @@ import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { toMessengerLogin } from "../../convex/identity/model";
 import { derivePseudonym } from "../../convex/lib/crypto";
+import { HOUR } from "../../convex/lib/time";
 import { linkedUser } from "../bot/support";
 import { createApp, test } from "../support/app";
 import { browserOf } from "../support/browser";
 
-const HOUR = 3_600_000;
 const row = z.record(z.string(), z.unknown());
 
 /** Alice with a finished shift, a run, credits, a wallet, messenger settings; and Bob with a running shift of his own. */

@@ -1,9 +1,9 @@
 import { expect, vi } from "vitest";
+import { HOUR } from "../../convex/lib/time";
 import { arrived, deliver, linkedUser, say, test, updateOf } from "./support";
 
 /** Questions in the bot and the day's budget: it is asked before a model is, as over HTTP. */
 
-const HOUR = 3_600_000;
 const poor = test.extend({ settings: { env: { DAILY_BUDGET_USD: "0.02" } } });
 const USED_UP =
   /^(?:Your share of today's budget, or your network's,|Today's budget for callers without a sign-in) is used up\. Try again in \d+ \w+\.$/;

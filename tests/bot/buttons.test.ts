@@ -1,11 +1,11 @@
 import { describe, expect, vi } from "vitest";
+import { DAY } from "../../convex/lib/time";
 import type { App } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { ALICE, linkedUser, say, tap, test } from "./support";
 
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
 
-const DAY = 86_400_000;
 const buttonsOf = (app: App) =>
   app
     .cards()

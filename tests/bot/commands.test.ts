@@ -3,6 +3,7 @@ import { describe, expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { commands, menu, parseCommand } from "../../convex/bot/commands";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { HOUR } from "../../convex/lib/time";
 import { closeApp } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { expireLeases, loseScheduled } from "../support/rows/leases";
@@ -19,7 +20,6 @@ import {
   updateOf,
 } from "./support";
 
-const HOUR = 3_600_000;
 const HOW_TO_LINK = expect.stringContaining(
   "its answer has an <b>ownerUrl</b>. Open it, or paste it here, and tap Own.",
 );

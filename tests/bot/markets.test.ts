@@ -1,6 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { RESTATEMENT_SCHEMA_NAME } from "../../convex/alerts/restating";
+import { MINUTE } from "../../convex/lib/time";
 import { toChatUser } from "../../convex/messenger/model";
 import { priced as pricedAt } from "../alerts/support";
 import { buy, EIGHT, issued } from "../signals/support";
@@ -10,7 +11,6 @@ import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test } from 
 
 /** What the bot tells of signals, whales and prices. */
 
-const MINUTE = 60_000;
 /** BTC at this price, as a source tells it now. */
 const priced = (app: App, priceUsd: number) => pricedAt(app, Date.now(), priceUsd);
 const states = async (app: App) => (await app.rows("alerts")).map(({ state }) => state);

@@ -4,12 +4,12 @@ import { api } from "../../convex/_generated/api";
 import { takeLastTurns } from "../../convex/chat/runs";
 import { creditDeposit } from "../../convex/credits/model";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { HOUR } from "../../convex/lib/time";
 import { CUT_OFF } from "../standins/support";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 import { insertAlerts, insertSignals } from "../support/rows/signalRows";
 
-const HOUR = 3_600_000;
 const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 
 /** The conversation the gateway was last asked to continue. */

@@ -3,6 +3,7 @@ import { api } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
 import { creditDeposit } from "../../convex/credits/model";
 import { getErrorData } from "../../convex/lib/errors";
+import { HOUR, SECOND } from "../../convex/lib/time";
 import * as slots from "../../convex/platform/limits/slots";
 import * as calls from "../../convex/platform/outside/calls";
 import { deadlines } from "../../convex/platform/outside/deadlines";
@@ -11,8 +12,6 @@ import { browserOf } from "../support/browser";
 
 /** Limits as callers meet them: ordinary use is never refused, and a refusal says whose limit it is and when it is free. */
 
-const SECOND = 1_000;
-const HOUR = 3_600_000;
 const HERE = "10.0.0.1";
 
 /** A model that takes 4 s. The chat takes its own time off its deadline, which a busy machine would miss. */

@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { SECOND } from "../../convex/lib/time";
 import type { Caller } from "../../convex/platform/limits/callers";
 import { test } from "../support/app";
 import { measure } from "../support/usage";
 
 /** Many callers at once. */
 
-const SECOND = 1_000;
 const times = <Value>(count: number, work: (index: number) => Promise<Value>) =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 

@@ -4,6 +4,7 @@ import type { Id } from "../../convex/_generated/dataModel";
 import { freezeAccount } from "../../convex/accounts/freeze";
 import { saveAccount } from "../../convex/identity/model";
 import { getErrorData } from "../../convex/lib/errors";
+import { DAY, MINUTE } from "../../convex/lib/time";
 import { getPaperStart } from "../../convex/wallets/book";
 import { random, type Random } from "../../scripts/standins/random";
 import { createApp, START, test, type App } from "../support/app";
@@ -18,8 +19,6 @@ import { RUNS } from "./harness";
 const SEQUENCES = 50 * RUNS;
 /** Sequences that share an application: its library looks at every row. */
 const BATCH = 10;
-const MINUTE = 60_000;
-const DAY = 1_440 * MINUTE;
 /** Of a free id, and of an owner. */
 const [FREE_USD, OWNERS_USD] = [500, 2_000];
 const ETHER_PRICE = "3000000000";

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalMutation } from "../../convex/_generated/server";
+import { MINUTE } from "../../convex/lib/time";
 import {
   completeWork,
   enqueueWork,
@@ -17,7 +18,6 @@ import {
 import { defineWorker } from "../../convex/platform/worker";
 import { createApp, test } from "../support/app";
 
-const MINUTE = 60_000;
 /** Longer than any rest. */
 const LATER_MS = 31 * MINUTE;
 

@@ -1,12 +1,11 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { MINUTE } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { type App, test } from "../support/app";
 import { altered } from "../support/outside";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
-
-const MINUTE = 60_000;
 
 const current = (app: App, token: "BTC" | "ETH" = "BTC") =>
   app.during(app.t.action(internal.market.actions.price, { token }));

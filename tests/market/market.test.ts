@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { MINUTE } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { CUT_OFF } from "../standins/support";
 import { test, type App } from "../support/app";
 import { noPrices } from "../support/outside";
 
-const MINUTE = 60_000;
 const market = (app: App) => app.get("/mcp/market");
 /** Without its lists the market is not told while the model fails. */
 const noLists = (app: App) => app.standins.fail("coingecko", { mode: "status", status: 503 });

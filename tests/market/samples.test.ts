@@ -1,13 +1,9 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { DAY, HOUR, MINUTE, SECOND } from "../../convex/lib/time";
 import { listRecentCloses, startSampling } from "../../convex/market/samples";
 import { keepHouse } from "../support/rows/housekeeping";
 import { START, type App, test } from "../support/app";
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 type Source = "chainlink" | "coinbase" | "coingecko";
 

@@ -3,6 +3,7 @@ import { v } from "convex/values";
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { internalAction } from "../../convex/_generated/server";
+import { DAY, MINUTE, SECOND } from "../../convex/lib/time";
 import { broadcast } from "../../convex/messenger/subscriptions";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Topic } from "../../convex/messenger/tables";
@@ -12,38 +13,12 @@ import { dieAt } from "../support/crashes";
 
 /** News for subscribers: who gets it, how often, and what happens beside it. */
 
-const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
 /** A thousand subscribers with RUNS. */
 const CHATS = process.env.RUNS === undefined ? 120 : 1_000;
 const SERVICE_CHAT = "424242";
 
 /** The head of a PNG of 800 × 400. */
-const PNG = Uint8Array.of(
-  0x89,
-  0x50,
-  0x4e,
-  0x47,
-  13,
-  10,
-  26,
-  10,
-  0,
-  0,
-  0,
-  13,
-  73,
-  72,
-  68,
-  82,
-  0,
-  0,
-  3,
-  32,
-  0,
-  0,
-  1,
-  144,
-);
+const PNG = Uint8Array.from(Buffer.from("89504e470d0a1a0a0000000d494844520000032000000190", "hex"));
 let drawn = 0;
 const signals = internalAction({
   args: { subject: v.string() },

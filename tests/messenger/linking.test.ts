@@ -1,11 +1,11 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { derivePseudonym } from "../../convex/lib/crypto";
+import { MINUTE } from "../../convex/lib/time";
 import { arrived, linkedUser, userWithCode } from "../bot/support";
 import { type App, test } from "../support/app";
 import { browserOf } from "../support/browser";
 
-const MINUTE = 60_000;
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const UNKNOWN =
   "This code is unknown: it was used, mistyped or replaced by a newer one. Create a new one in the web application's profile";

@@ -1,12 +1,12 @@
 import { createFunctionHandle } from "convex/server";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { MINUTE } from "../../convex/lib/time";
 import { enqueueCard } from "../../convex/messenger/model";
 import { arrived } from "../bot/support";
 import { type App, test } from "../support/app";
 import { unmarked } from "../support/marks";
 
-const MINUTE = 60_000;
 const ALICE = "alice-6f1c0a9e2b";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 

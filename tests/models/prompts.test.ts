@@ -3,9 +3,8 @@ import * as z from "zod";
 import { numberSources, toSource, toStatementSource } from "../../convex/figures/citations";
 import { describeSources } from "../../convex/figures/evidence";
 import { buildFacts } from "../../convex/figures/facts";
+import { MINUTE } from "../../convex/lib/time";
 import { START, test } from "../support/app";
-
-const MINUTE = 60_000;
 
 const EARLIER = [
   { role: "user", content: "Should I hold ETH this week?" },

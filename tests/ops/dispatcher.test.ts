@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
+import { MINUTE } from "../../convex/lib/time";
 import { test } from "../support/app";
 
 /** What is due is taken up by the one cron that looks for it, and what stays undone is told. */
 
-const MINUTE = 60_000;
 const crons = z.object({ checks: z.object({ crons: z.record(z.string(), z.number().nullable()) }) });
 const NAME = "take up what is due";
 

@@ -2,11 +2,11 @@ import { makeFunctionReference } from "convex/server";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import crons from "../../convex/crons";
+import { MINUTE } from "../../convex/lib/time";
 import { CRON_PERIODS } from "../../convex/platform/changes";
 import { type App, closeApp, createApp, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 
-const MINUTE = 60_000;
 const KEYS = ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY", "WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"];
 const age = z.number().nullable();
 const shape = z.object({

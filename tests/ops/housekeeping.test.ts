@@ -2,12 +2,10 @@ import { describe, expect, vi } from "vitest";
 import { creditDeposit } from "../../convex/credits/model";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { listKeys } from "../../convex/lib/objects";
+import { DAY, HOUR } from "../../convex/lib/time";
 import schema, { records } from "../../convex/schema";
 import { type App, test } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
-
-const DAY = 24 * 60 * 60_000;
-const HOUR = 60 * 60_000;
 
 /** So many days later, behind the nightly run. */
 async function night(app: App, days = 0): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { getCreditBalance as creditsOf } from "../../convex/credits/model";
+import { MINUTE } from "../../convex/lib/time";
 import { beginFollowing } from "../../convex/whales/alerts";
 import { newWallet, send, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -17,7 +18,6 @@ import { createDepositApp, minute, test } from "./depositor";
 
 useChain();
 
-const MINUTE = 60_000;
 async function deposit(app: WalletApp, userId: string, to = PLATFORM): Promise<void> {
   const wallet = await newWallet(chain, { USDC: ONE });
   await app.t.run((ctx) => ctx.db.insert("addresses", { address: wallet.address.toLowerCase(), userId }));

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { MINUTE } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain/chain";
@@ -31,7 +32,6 @@ import {
 useChain();
 useTime();
 
-const MINUTE = 60_000;
 const isDown = (app: WalletApp) => app.standins.fail("llm", { mode: "status", status: 500 });
 const states = async (app: WalletApp) => (await app.rows("paymentClaims")).map(({ state }) => state);
 const given = async (order: object, app: WalletApp, proof: Record<string, string>) => {

@@ -2,6 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { beforeAll, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
+import { MINUTE } from "../../convex/lib/time";
 import { ANSWER, enqueueCard } from "../../convex/messenger/model";
 import { renderPng } from "../../convex/pictures/drawings";
 import { samplePrices } from "../pages/support";
@@ -18,7 +19,6 @@ beforeAll(
   async () => void (await renderPng('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')),
 );
 
-const MINUTE = 60_000;
 const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };
 const LONG = "word ".repeat(300);
 

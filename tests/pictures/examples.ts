@@ -1,3 +1,4 @@
+import { HOUR } from "../../convex/lib/time";
 import { drawAlert, drawDeposit, drawSignals, drawWeek, drawWorth } from "../../convex/pictures/messageCards";
 import type { SignalData } from "../../convex/pictures/levels";
 import type { PricePoint } from "../../convex/market/views";
@@ -6,7 +7,6 @@ import type { PublicSignal } from "../../convex/signals/shapes";
 
 /** A picture of each kind, of prices that swing as prices do and are the same every time. */
 
-const HOUR = 3_600_000;
 const ISSUED = Date.UTC(2026, 10, 20, 8);
 const SITE = "some.convex.site";
 

@@ -1,13 +1,11 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { PUBLIC_SOURCES } from "../../convex/figures/publicSources";
+import { HOUR, MINUTE } from "../../convex/lib/time";
 import { buildBrief, describeBrief } from "../../convex/research/writing/brief";
 import { type App, START, test } from "../support/app";
 
 /** Reports state what was observed, and nothing else. */
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 const body = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 const writings = (app: App) =>

@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { MINUTE } from "../../convex/lib/time";
 import { type App, test } from "../support/app";
 
 /** What research is about: a token however it is written, or a question. */
 
-const MINUTE = 60_000;
 const WAYS = ["btc", "$BTC", "BTC/USDT", "Bitcoin", "$bitcoin", " btc/usd "];
 
 /** The foci of the results that are kept. */

@@ -1,9 +1,8 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { MINUTE } from "../../convex/lib/time";
 import { deadlines } from "../../convex/platform/outside/deadlines";
 import { createApp, type App, test } from "../support/app";
-
-const MINUTE = 60_000;
 
 const missingShape = z.object({
   missing: z.array(z.object({ collector: z.string(), reason: z.string() })),

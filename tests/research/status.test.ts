@@ -1,10 +1,9 @@
 import { expect, vi } from "vitest";
+import { HOUR, MINUTE } from "../../convex/lib/time";
 import { createApp, test, type App } from "../support/app";
 
 /** What the status says of delivery when that does not go well. */
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const ALICE = "alice-3f1b6c0d2a";
 const OWN_BOT = "999999:AAE-a-token-that-nobody-made-0000000";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DAY } from "../../convex/lib/time";
 import { computeChance, toPosition } from "../../convex/signals/rules";
 import { computeRecord, judgeEdge, type Excess } from "../../convex/signals/record";
 import type { Signal } from "../../convex/signals/tables";
@@ -18,7 +19,6 @@ function generator(seed: number): () => number {
   };
 }
 
-const DAY = 86_400_000;
 const FIRST = Date.UTC(2026, 0, 5);
 const dayNamed = (day: number) => new Date(FIRST + day * DAY).toISOString().slice(0, 10);
 

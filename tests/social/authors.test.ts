@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { MINUTE } from "../../convex/lib/time";
 import { confirm } from "../bot/support";
 import { createApp } from "../support/app";
 import { browserOf } from "../support/browser";
 import { ALICE, decided, deliver, event, linkedUser, mention, SECRET, test } from "./support";
 
-const MINUTE = 60_000;
 const world = () => createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
 const MALLORY = { id: "666", handle: "mallory" };
 

@@ -1,13 +1,12 @@
 import { expect, test, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { DAY, MINUTE } from "../../convex/lib/time";
 import { closeApp, createApp } from "../support/app";
 import { keepHouse } from "../support/rows/housekeeping";
 import { countAtOnce, decided, deliver, event, FRIEND, linkedUser, mention, SECRET } from "./support";
 
 /** Posts of a linked author with trading switched on that move nothing, whatever they say. */
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
 const THIEF = `0x${"bad0".repeat(10)}`;
 const said = { tweetId: "900", text: "@bot buy 10 usd of eth" };
 /** An id that the network gives out at a moment. */

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { MINUTE } from "../../convex/lib/time";
 import { createStandins, type Standins } from "../../scripts/standins/index";
 import { createMarket } from "../../scripts/standins/market";
 import { get, post, standinsAt, START } from "./support";
 
 /** Each stand-in refuses what its provider refuses, in the provider's own words. */
-
-const MINUTE = 60_000;
 
 describe("the gateway", () => {
   const object = (properties: object, rest: object = {}) => ({

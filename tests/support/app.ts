@@ -1,6 +1,7 @@
 import { makeFunctionReference } from "convex/server";
 import { test as base, vi } from "vitest";
 import crons from "../../convex/crons";
+import { MINUTE } from "../../convex/lib/time";
 import { real } from "../../scripts/real";
 import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
@@ -12,7 +13,6 @@ import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
 export { closeApp } from "./world";
 
-const MINUTE = 60_000;
 /** How many idle turns of the event loop mean that everything rests. */
 const CALM_TURNS = 12;
 const MOST_LOOKS = 20_000;

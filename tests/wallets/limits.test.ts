@@ -1,14 +1,13 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { Id } from "../../convex/_generated/dataModel";
+import { DAY, MINUTE } from "../../convex/lib/time";
 import { checkLimits } from "../../convex/wallets/orders/limits";
 import { openOrder } from "../../convex/wallets/orders/model";
 import { createApp, START, test } from "../support/app";
 
 /** The caps of ids without an owner, over rolling 24 hours: against a plain list of what was moved when. */
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
 const CAP = 1_000;
 const userId = "kq3vX9tLw2bTz7RfYh5MnP";
 const order = {

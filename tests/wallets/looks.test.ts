@@ -3,12 +3,12 @@ import { internal } from "../../convex/_generated/api";
 import { saveAccount } from "../../convex/identity/model";
 import { buildWalletDigest } from "../../convex/wallets/past/looks";
 import type { Doc } from "../../convex/_generated/dataModel";
+import { DAY } from "../../convex/lib/time";
 import type { Look } from "../../convex/wallets/past/looks";
 import { createApp, START, test } from "../support/app";
 
 /** Looks at a wallet, one transaction each: what is entered, once, and when nothing is. */
 
-const DAY = 24 * 60 * 60_000;
 const ADDRESS = `0x${"a".repeat(40)}`;
 const wallet = { walletId: "w", userId: "alice", kind: "custody", address: ADDRESS } as const;
 

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { HOUR } from "../../convex/lib/time";
 import { chain, test, useChain } from "../support/chain/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/chain/walletApp";
 import { claimsTakeEffect } from "../support/owners";
@@ -8,8 +9,6 @@ import { browserOf } from "../support/browser";
 /** Ids that are short hold wallets, since clients choose them: what a guess is worth. */
 
 useChain();
-
-const HOUR = 3_600_000;
 
 const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
 const plenty = { ETH: 10n ** 18n, USDC: 5_000_000_000n };

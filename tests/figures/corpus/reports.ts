@@ -18,6 +18,7 @@ import {
 } from "../../../convex/figures/facts";
 import { listKeys } from "../../../convex/lib/objects";
 import { indexNames } from "../../../convex/figures/mentions";
+import { HOUR } from "../../../convex/lib/time";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:
@@ -48,8 +49,6 @@ function factsIn(line: string, at: number): Fact[] {
     return listKeys(KINDS).flatMap((kind) => (kind === name ? factOf(subject, kind, number, at) : []));
   });
 }
-
-const HOUR = 3_600_000;
 
 /** A fact as the corpus names it: `BTC.price`. */
 type Keyed = [key: string, source: UnnumberedSource];
