@@ -18,7 +18,7 @@ const USAGE = `Usage: npm run check -- deploy
 Bundles the application as a deployment would, and says what would fail.`;
 
 /** In bytes, for one module that registers queries or mutations, with all its imports; and for all of them on average. */
-const TRANSACTION_BUDGET = 670_000;
+const TRANSACTION_BUDGET = 680_000;
 const MEAN_BUDGET = 305_000;
 /** What registers them, by Convex or by `platform/changes`. */
 const REGISTERS =

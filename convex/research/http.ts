@@ -20,7 +20,7 @@ import { defineEndpoint, type MountedEndpoint } from "../platform/http/endpoint"
 import { log } from "../lib/log";
 import { toBillingSubject } from "../platform/limits/callers";
 import { readThrough } from "../platform/refreshes";
-import { toIso, MINUTE } from "../lib/time";
+import { toIso } from "../lib/time";
 import { derivePseudonym } from "../lib/crypto";
 import { getStoredResult, toResearchKey, parseResult } from "./model";
 import { getFreshMs } from "./onDemand";
