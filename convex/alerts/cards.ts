@@ -140,8 +140,11 @@ export function buildSetCard(row: Alert, address: Paragraph = []): AlertCard {
     const set = [title, `\n${what}${listTerms(row, Date.now())}${first}`];
     return { answer: address.length === 0 ? [set] : [set, address], buttons: [buttons] };
   }
+  const isNews = condition.kind === "research" && condition.always !== true;
   const often = once ? "I'll tell you once." : "I'll tell you each time it happens, at most hourly.";
-  const next = isTimed(condition) ? `You get it next on ${formatDateTime(readyAt)}.` : often;
+  const next = isTimed(condition)
+    ? `${isNews ? "I look next" : "You get it next"} on ${formatDateTime(readyAt)}.`
+    : often;
   const until = expiresAt === undefined ? "" : ` It ends on ${formatDateTime(expiresAt)}.`;
   return { answer: [[{ bold: "🔔 Alert set" }, `\n${what}`], [`${next}${until}`]], buttons: [buttons] };
 }

@@ -26,6 +26,8 @@ export type Refusal = { refusal: string };
 
 /** Reads a schedule. */
 export function parseSchedule({ every, on, at = "", zone = "UTC" }: SaidSchedule): Schedule | Refusal {
+  if (/^(?:other|\d+) |minute|hour/i.test(every))
+    return { refusal: `It comes at most once a day, not every ${every}: write it like every day at 09:00.` };
   const [, hour = "", minute = "00", half = ""] = /^(\d{1,2})(?::(\d\d))? ?(am|pm)?$/i.exec(at) ?? [];
   const hours = half === "" ? Number(hour) : (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0);
   if (hour === "" || hours > 23 || Number(minute) > 59)

@@ -4,6 +4,7 @@ import { formatDollars, formatPercent } from "../lib/text/numbers";
 import { trimTrailing } from "../lib/text/strings";
 import { MINUTE } from "../lib/time";
 import { readCommand } from "../social/commands";
+import { WALLET_TOKENS } from "../wallets/tokens";
 import { COIN, FUNDING_HOURS, WINDOWS } from "./conditions";
 import { getNextTime, parseSchedule, type Refusal, type Schedule } from "./schedule";
 import { conditionShape } from "./shapes";
@@ -50,12 +51,13 @@ type Clauses = ReturnType<typeof createClauses>;
 const NUMBER = String.raw`(?<number>\d{1,3}(?:,\d{3})+(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)`;
 const DAY_NAME = "(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*";
 const EVERY = new RegExp(
-  String.raw`\b(?:every|each) (?<every>day|weekdays?|week|month|${DAY_NAME}(?:(?:, ?|,? and )${DAY_NAME})*)\b` +
+  String.raw`\b(?:every|each) (?<every>(?:(?:other|\d+) )?(?:minute|hour|day|week|month)s?|weekdays?|${DAY_NAME}(?:(?:, ?|,? and )${DAY_NAME})*)\b` +
     String.raw`(?: on (?:the |day )?(?<on>\d{1,2}(?:st|nd|rd|th|\.)?|[a-z]{3,9}))?`,
   "i",
 );
+/** A time of day; without `at` only one that can be nothing else. */
 const AT =
-  /\bat (?<at>\d{1,2}(?::\d\d)?(?: ?(?:am|pm)\b)?)(?![\d,.]*\d)(?: (?<zone>[a-z]+(?:\/[a-z0-9_+-]+){1,2}|utc|gmt)\b)?/i;
+  /(?:\bat (?<at>\d{1,2}(?::\d\d)?(?: ?(?:am|pm)\b)?)|\b(?<time>\d{1,2}(?::\d\d(?: ?(?:am|pm)\b)?| ?(?:am|pm)\b)))(?![\d,.]*\d)(?: (?<zone>[a-z]+(?:\/[a-z0-9_+-]+){1,2}|utc|gmt)\b)?/i;
 const WINDOW =
   /(?:\b(?:in|within|per) )?(?:\b(?<count>\d{1,4}) ?|\ban? |(?<=\bper ))(?<unit>h|hrs?|hours?|d|days?|w|weeks?)\b/i;
 const PERCENT = new RegExp(String.raw`(?<sign>[+-])?${NUMBER} ?(?:%|percent\b)`, "i");
@@ -99,6 +101,8 @@ function normalize(text: string): string {
   const spelled = expandMyriads(text.normalize("NFKC").replaceAll("−", "-"))
     .replace(/\bdaily\b/i, "every day")
     .replace(/\bweekly\b/i, "every week")
+    .replace(/\bnoon\b/i, "12:00")
+    .replace(/\bmidnight\b/i, "00:00")
     .replace(/\s+/g, " ");
   return trimTrailing(spelled.trim(), ".!?");
 }
@@ -108,7 +112,21 @@ function takeSchedule(clauses: Clauses, isNamed = false): Schedule | Refusal | n
   const found = clauses.take(EVERY);
   if (found === null && !isNamed) return null;
   const { every = "day", on } = found ?? {};
-  return parseSchedule({ every, on, ...clauses.take(AT) });
+  const { at, time = at, zone } = clauses.take(AT) ?? {};
+  return parseSchedule({ every, on, at: time, zone: zone ?? takeCity(clauses) });
+}
+
+const toCity = (timeZone: string): string =>
+  timeZone
+    .slice(timeZone.lastIndexOf("/") + 1)
+    .replaceAll("_", " ")
+    .toLowerCase();
+
+/** The zone of a city in a text that has a schedule: no other of its words names a place. */
+function takeCity(clauses: Clauses): string | undefined {
+  const zones = new Map(Intl.supportedValuesOf("timeZone").map((timeZone) => [toCity(timeZone), timeZone]));
+  const cities = new RegExp(String.raw`\b(?:in )?(?<city>${[...zones.keys()].join("|")})(?: time)?\b`, "i");
+  return zones.get(clauses.take(cities)?.["city"]?.toLowerCase() ?? "");
 }
 
 /** The alerts in a message, three at most; `null` if any part of it has words that this parser does not know. */
@@ -272,17 +290,24 @@ function toChange({ token, way, percent, hours }: Move) {
 /** A standing order that was parsed from words. @param until Epoch ms. */
 export type StandingOrderRequest = { swap: Swap; condition: Condition; times?: number; until?: number };
 
+/** What people call a standing order before they say it. */
+const ORDER_NAME =
+  /^(?:(?:set|place|make) )?(?:an? )?(?:limit|standing order|stop[ -]?loss|take[ -]?profit)(?: order)?(?: to)?:? /i;
 /** The price level of an order: `below 3000` after it, or `when ETH drops below 3000` before it. */
 const ORDER_LEVEL = new RegExp(
   String.raw`\b(?:(?:if|when|once|as soon as) (?:the )?(?:price of )?(?<coin>[a-z]{2,10})(?: price)?(?: (?:is|goes|falls|drops|dips|rises|climbs|gets|trades))? )?` +
-    String.raw`(?:at or )?(?<way>below|under|above|over) (?:usd ?|\$)?${NUMBER}(?<multiple>k\b)?(?: ?(?:usd|dollars|\$)(?![a-z]))?`,
+    String.raw`(?:(?:at or )?(?<way>below|under|above|over)|at(?= ?(?:usd|\$|\d{3}|\d+k))) (?:usd ?|\$)?${NUMBER}(?<multiple>k\b)?(?: ?(?:usd|dollars|\$)(?![a-z]))?`,
   "i",
 );
 
 /** The standing order in a text; `null` if it has none; a refusal of a text that is nearly one. */
 export function parseStandingOrder(text: string): StandingOrderRequest | Refusal | null {
   if (text.length > 300 || text.includes("?")) return null;
-  const clauses = createClauses(normalize(text).replace(/^dca\b/i, "buy"));
+  const clauses = createClauses(
+    normalize(text)
+      .replace(ORDER_NAME, "")
+      .replace(/^dca\b/i, "buy"),
+  );
   const schedule = takeSchedule(clauses);
   const level = clauses.take(ORDER_LEVEL);
   const call = clauses.take(/\bon (?:a |each |every )?call\b/i);
@@ -318,7 +343,9 @@ export function parseStandingOrder(text: string): StandingOrderRequest | Refusal
 }
 
 function parseOrderLevel(found: Groups, swap: Swap): Condition | Refusal {
-  const { coin = "", way = "" } = found;
+  // At a level one buys as it falls there, and sells as it rises there.
+  const isSale = WALLET_TOKENS[swap.fromToken].feed === listCoins(swap)[0];
+  const { coin = "", way = isSale ? "above" : "below" } = found;
   return resolveTrigger(swap, {
     token: /^(?:it|price)$/i.test(coin) ? "" : coin,
     direction: /below|under/i.test(way) ? "below" : "above",

@@ -171,12 +171,14 @@ export function buildRecordCard(whole: WholeRecord, head: PublishedHead | null, 
   ];
 }
 
-/** The orders that wait for their owner's tap, and the last ones, each with its transaction. */
+/** The orders that wait for their owner's tap, standing orders in words, and the last orders, each with its transaction. */
 export function buildOrdersCard(
   questions: readonly OrderSummary[],
+  standing: readonly string[],
   last: readonly OrderSummary[],
 ): Paragraph[] {
-  if (questions.length + last.length === 0) return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
+  if (questions.length + standing.length + last.length === 0)
+    return [["You have ordered nothing yet. ", ...ORDER_EXAMPLES]];
   const describeItem = ({ what, note, txHash }: OrderSummary): Paragraph => [
     { bold: what },
     `\n${note}`,
@@ -185,6 +187,7 @@ export function buildOrdersCard(
   return [
     [{ bold: "🧾 Your orders" }],
     ...questions.map((one) => ["⏳ Waits for your tap: ", ...describeItem(one)]),
+    ...standing.map((words) => [`🔁 ${words}`]),
     ...last.map(describeItem),
   ];
 }

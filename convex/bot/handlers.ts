@@ -7,7 +7,9 @@ import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { findAccount, listRecipients } from "../identity/model";
 import { buildListCard } from "../alerts/cards";
+import { listLiving } from "../alerts/model";
 import { listAlertsWithValues } from "../alerts/proposals";
+import { describeStandingOrder, isStandingOrder } from "../alerts/terms";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
 import { isSymbol } from "../lib/money/coins";
@@ -237,7 +239,13 @@ const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
     const wallet = await findWallet(ctx, userId, "custody");
     const account = (await findAccount(ctx, userId)) ?? { userId };
     const questions = wallet === null ? [] : await listOpenQuestions(ctx, wallet.walletId, now);
-    return { answer: buildOrdersCard(questions, await listNewestOrders(ctx, account, SHOWN_ORDERS)) };
+    const active = (await listLiving(ctx, userId)).filter(({ state }) => state === "active");
+    const standing = active.filter(isStandingOrder).map(describeStandingOrder);
+    const last = await listNewestOrders(ctx, account, SHOWN_ORDERS);
+    return {
+      answer: buildOrdersCard(questions, standing, last),
+      buttons: standing.length === 0 ? [] : [[{ text: "Stop or skip one", command: "alerts" }]],
+    };
   },
   own: answerOwn,
   me: answerMe,

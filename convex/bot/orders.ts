@@ -12,15 +12,17 @@ import { buildAddButton } from "../wallets/orders/cards";
 import { NEEDS_LISTING } from "../wallets/orders/limits";
 import { estimateForApproval, resolveOrder } from "../wallets/orders/estimates";
 import type { UserRequest } from "../wallets/tables";
-import { findRecipientProblem, findToken, SHARES } from "../wallets/tokens";
+import { findRecipientProblem, findToken, SHARES, SYMBOLS } from "../wallets/tokens";
 import { ORDER_EXAMPLES } from "./cards";
 import { reply, type CommandOutcome, type CommandRequest } from "./outcomes";
 
 /** Orders in people's words. The answer is the order's card, or an explanation of how to word it. For actions. */
 
+const COINS = SYMBOLS.map((symbol) => (symbol === "CBBTC" ? "BTC" : symbol)).join(", ");
+
 /** The verb that begins an order, with the filler words after it. */
 const VERB =
-  /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|purchase|send|transfer|pay)\s+(?:(?:me|my|some|about|the)\s+)*/i;
+  /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|purchase|dca|send|transfer|pay)\s+(?:(?:me|my|some|about|the)\s+)*/i;
 /** Words that make an order wait for a price or a time. */
 export const WAITING_WORDS =
   /\b(?:below|under|above|over|at|when|if|once|reaches|hits|drops|falls|rises|every|daily|weekly|monthly|tomorrow)\b/i;
@@ -63,7 +65,7 @@ export function explainOrderSyntax(text: string): CommandOutcome {
   if (bare !== "")
     return reply(`${bare} of what? Write $${bare} of ${token}, or name the token. `, ...ORDER_EXAMPLES);
   if (WAITING_WORDS.test(text)) return reply(`I do not understand that order. ${STANDING_ORDER_EXAMPLES}`);
-  return reply("I do not understand that order. ", ...ORDER_EXAMPLES);
+  return reply(`I do not understand that order: I trade ${COINS}. `, ...ORDER_EXAMPLES);
 }
 
 /** The answer to /swap and /send: the order's card, or how to word the order. */

@@ -85,7 +85,27 @@ describe("a standing order in words", () => {
     ],
     ["buy 25 USDC of ETH on call", "25 USDC → ETH, on a call of its address"],
     ["dca 25 USDC into ETH weekly on friday at 12:00", "25 USDC → ETH, every Friday at 12:00 UTC"],
+    [
+      "dca 10 dollars into eth weekly on friday at 8am new york",
+      "$10 of USDC → ETH, every Friday at 08:00 America/New_York",
+    ],
+    ["buy 10 USDC of ETH every day at 9 Berlin time", "10 USDC → ETH, every day at 09:00 Europe/Berlin"],
+    ["buy 10 USDC of ETH every monday 9am", "10 USDC → ETH, every Monday at 09:00 UTC"],
+    ["buy 7 USDC of ETH each monday at noon", "7 USDC → ETH, every Monday at 12:00 UTC"],
+    ["take profit: sell all ETH above 5000", "all ETH → USDC, when ETH is at $5,000 or above"],
+    ["set a stop loss: sell all my ETH below 2500", "all ETH → USDC, when ETH is at $2,500 or below"],
+    ["limit order: buy 100 USDC of ETH at 3000", "100 USDC → ETH, when ETH is at $3,000 or below"],
+    ["sell half my ETH at $5k", "50% of the ETH → USDC, when ETH is at $5,000 or above"],
     // None, or nearly one.
+    [
+      "buy 10 USDC of ETH every hour",
+      "It comes at most once a day, not every hour: write it like every day at 09:00.",
+    ],
+    [
+      "buy 10 USDC of ETH every 2 days at 9",
+      "It comes at most once a day, not every 2 days: write it like every day at 09:00.",
+    ],
+    ["buy 25 USDC of ETH at 9", null],
     ["buy 25 USDC of ETH", null],
     ["buy ETH below 3000", null],
     ["buy 1,5 USDC of ETH below 3000", null],
