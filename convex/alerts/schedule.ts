@@ -42,6 +42,8 @@ export function parseSchedule({ every, on, at = "", zone = "UTC" }: SaidSchedule
     return { refusal: "A month needs its day, 1 to 28: every month on the 1st." };
   }
   const isWeek = /^week$/i.test(every);
+  if (isWeek && on === undefined)
+    return { refusal: "A week needs its day, such as Monday: every week on Monday." };
   if (!isWeek && on !== undefined) return { refusal: `every ${every} takes no day.` };
   const days = readDays(isWeek ? (on ?? "") : every);
   if (days === null) return { refusal: `${on ?? every} is no day of the week: every week on Monday.` };

@@ -25,7 +25,8 @@ export function formatObject(body: Body, indent = ""): string {
 
 function listLines(name: string, value: unknown, within: Body, indent: string): string[] {
   const label = `${indent}${splitName(name)}:`;
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return [];
+  if (value === undefined) return [];
+  if (Array.isArray(value) && value.length === 0) return [`${label} none`];
   if (isObject(value)) return [label, formatObject(value, `${indent}  `)];
   if (!Array.isArray(value)) return [`${label} ${formatValue(name, value, within)}`];
   if (!value.some(isObject)) return [`${label} ${value.join(", ")}`];

@@ -140,6 +140,7 @@ test("with an owned id in the address the owner's tap decides; a key needs no id
   expect(alerts.data).toMatchObject({
     alerts: [{ state: "active", words: expect.stringContaining("150,000") }],
   });
+  expect(alerts.text).toContain("standing: none");
   const refused = await call(app, "send_token", order, reading);
   expect([refused.status, refused.isError, refused.text]).toEqual([
     200,
