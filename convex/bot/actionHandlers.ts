@@ -13,7 +13,7 @@ import { buildSnapshotCard } from "../research/cards";
 import { getFreshResult } from "../research/onDemand";
 import { answerByModel, toCaller } from "./assistant";
 import { ALREADY_LINKED, buildLinkedCard, explainMissingAccount } from "./cards";
-import { parseFocus, trimName, type CommandsBy } from "./commands";
+import { parseFocus, trimName, type CommandName } from "./commands";
 import { answerAlertCommand, answerAlertRequest } from "./freeText";
 import { answerOrderCommand, proposeAgain, proposeGas } from "./orders";
 import {
@@ -40,7 +40,7 @@ type ActionHandler = (ctx: ActionCtx, request: ActionRequest) => Promise<Message
 /** Longer than any research takes, and shorter than the lease of an attempt. */
 const RESEARCH_WAIT_MS = 8 * MINUTE;
 
-export const ACTION_HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandler>> = {
+export const ACTION_HANDLERS = {
   price: async (ctx, { argument }) =>
     (await answerPrice(ctx, trimName(argument) === "" ? "BTC" : argument)) ??
     reply("I have no price for that. Try ", { command: "price" }, " SOL. I follow the 100 largest coins."),
@@ -88,7 +88,14 @@ export const ACTION_HANDLERS: Readonly<Record<CommandsBy<"action">, ActionHandle
   gas: proposeGas,
   swap: (ctx, request) => answerOrderCommand(ctx, request, `swap ${request.argument}`),
   send: (ctx, request) => answerOrderCommand(ctx, request, `send ${request.argument}`),
-};
+} satisfies Partial<Record<CommandName, ActionHandler>>;
+
+/** The commands that an action answers; a mutation answers every other one (`handlers`). */
+export type ActionCommand = keyof typeof ACTION_HANDLERS;
+
+export function isActionCommand(name: CommandName): name is ActionCommand {
+  return Object.hasOwn(ACTION_HANDLERS, name);
+}
 
 /** The handler of a command about the chat's news. @param end Behind its argument. */
 function createToggle(end: "" | " off"): ActionHandler {

@@ -155,12 +155,7 @@ type Access = "anywhere" | "alone" | "own" | "linked";
  */
 type CommandTrait = "inPlace" | "binds";
 
-/** The table with a command's handler: `handlers` (mutation) or `actionHandlers` (action). */
-type Runner = "mutation" | "action";
-
-type CommandRow<By extends Runner = Runner> = {
-  /** `mutation` needs no provider, `action` asks one. */
-  by: By;
+type CommandRow = {
   access: Access;
   /** For the help: `CODE`, `[TOKEN]`; "" for none. */
   argument: string;
@@ -169,70 +164,58 @@ type CommandRow<By extends Runner = Runner> = {
   traits: readonly CommandTrait[];
 };
 
-function define<const By extends Runner>(
-  by: By,
-  access: Access,
-  argument = "",
-  summary = "",
-  ...traits: CommandTrait[]
-): CommandRow<By> {
-  return { by, access, argument, summary, traits };
+function define(access: Access, argument = "", summary = "", ...traits: CommandTrait[]): CommandRow {
+  return { access, argument, summary, traits };
 }
 
-/** By name, in lower case without the slash. The compiler demands a handler for each. */
+/** By name, in lower case without the slash. The compiler demands a handler for each, in `actionHandlers` or in `handlers`. */
 const ROWS = {
-  price: define("action", "anywhere", "COIN", "What a coin costs; its name alone works too", "inPlace"),
-  alert: define("action", "own", "WORDS", "Tells you when something happens, in your own words", "inPlace"),
-  alerts: define("mutation", "own", "", "Your alerts, to change and to switch off", "inPlace"),
-  signals: define("mutation", "anywhere", "[TOKEN]", "The latest signals of BTC and ETH", "inPlace"),
-  record: define("mutation", "anywhere", "", "How the signals have done, against chance", "inPlace"),
-  whales: define("mutation", "anywhere", "[HOURS]", "Whale alerts: 6 hours, or up to 168", "inPlace"),
-  subscribe: define("action", "anywhere", "", "Signals, outcomes, whales, the week: sent here", "binds"),
-  switch: define("action", "anywhere", "TOPIC on", "", "inPlace", "binds"),
-  unsubscribe: define("action", "anywhere", "[TOPIC]", "", "binds"),
-  research: define("action", "anywhere", "[TOKEN]", "A research snapshot of a token, or of the market"),
-  report: define("mutation", "anywhere", "[TOKEN]", "The whole text of the last research, with sources"),
-  follow: define("mutation", "linked", "[TOKEN]", "Research for eight hours, with three reports"),
-  stop: define("mutation", "linked", "[TOKEN]", "Stops your research, or that of a token", "inPlace"),
-  status: define("mutation", "linked", "", "How your research is doing"),
-  ask: define("action", "anywhere", "QUESTION", "Asks the assistant; a plain question works too"),
-  wallet: define("action", "alone", "", "Pay in: your wallet's address, or a new wallet", "binds"),
-  portfolio: define("action", "linked", "", "What your wallet holds at live prices, and what it has made"),
-  history: define("action", "linked", "[N]", "What has come, gone and been swapped in your wallet"),
-  chart: define("action", "linked"),
-  orders: define("mutation", "linked", "", "Your orders: those that wait for you, and the last ones"),
-  paper: define("action", "linked", "", "Everything but the money: orders on paper", "inPlace", "binds"),
-  swap: define("action", "linked", "AMOUNT TOKEN to TOKEN", "Swaps, after a tap of yours", "binds"),
-  send: define("action", "linked", "AMOUNT TOKEN to ADDRESS", "Sends, after a tap of yours", "binds"),
-  gas: define("action", "linked", "[USDC]", "Gets ETH for network fees with your USDC, after a tap", "binds"),
-  recipients: define("mutation", "linked", "[add ADDRESS]", "Whom you send to", "inPlace", "binds"),
-  limits: define("mutation", "linked", "[USD]", "What may move in a day, and what is left of it", "binds"),
-  freeze: define("mutation", "alone", "", "Stops everything that moves your money, at once", "binds"),
-  unfreeze: define("mutation", "linked", "", "Ends a freeze two hours from now", "binds"),
-  login: define("action", "alone", "[CODE]", "Makes another chat or the web application your login", "binds"),
-  newid: define("mutation", "linked", "", "Replaces an account id that has leaked", "inPlace", "binds"),
-  connect: define("action", "alone", "CODE", "Links this chat to your account elsewhere", "inPlace", "binds"),
-  unlink: define("mutation", "alone", "", "Unlinks this chat"),
-  me: define("mutation", "linked", "", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
-  ai: define("mutation", "linked", "", "Your account in AI clients and programs: its id, its keys", "binds"),
-  export: define("mutation", "linked", "", "Your data as a file", "binds"),
-  delete: define("mutation", "linked", "", "Deletes your data; the wallet stays yours", "inPlace", "binds"),
-  start: define("action", "anywhere", "", "Says hello", "binds"),
-  help: define("mutation", "anywhere", "", "What I can do", "inPlace"),
-  own: define("mutation", "alone", "", "", "inPlace", "binds"),
-  approve: define("mutation", "linked", "", "", "inPlace", "binds"),
-  refuse: define("mutation", "linked", "", "", "inPlace", "binds"),
-  pause: define("mutation", "linked"),
-  again: define("action", "linked", "", "", "binds"),
+  price: define("anywhere", "COIN", "What a coin costs; its name alone works too", "inPlace"),
+  alert: define("own", "WORDS", "Tells you when something happens, in your own words", "inPlace"),
+  alerts: define("own", "", "Your alerts, to change and to switch off", "inPlace"),
+  signals: define("anywhere", "[TOKEN]", "The latest signals of BTC and ETH", "inPlace"),
+  record: define("anywhere", "", "How the signals have done, against chance", "inPlace"),
+  whales: define("anywhere", "[HOURS]", "Whale alerts: 6 hours, or up to 168", "inPlace"),
+  subscribe: define("anywhere", "", "Signals, outcomes, whales, the week: sent here", "binds"),
+  switch: define("anywhere", "TOPIC on", "", "inPlace", "binds"),
+  unsubscribe: define("anywhere", "[TOPIC]", "", "binds"),
+  research: define("anywhere", "[TOKEN]", "A research snapshot of a token, or of the market"),
+  report: define("anywhere", "[TOKEN]", "The whole text of the last research, with sources"),
+  follow: define("linked", "[TOKEN]", "Research for eight hours, with three reports"),
+  stop: define("linked", "[TOKEN]", "Stops your research, or that of a token", "inPlace"),
+  status: define("linked", "", "How your research is doing"),
+  ask: define("anywhere", "QUESTION", "Asks the assistant; a plain question works too"),
+  wallet: define("alone", "", "Pay in: your wallet's address, or a new wallet", "binds"),
+  portfolio: define("linked", "", "What your wallet holds at live prices, and what it has made"),
+  history: define("linked", "[N]", "What has come, gone and been swapped in your wallet"),
+  chart: define("linked"),
+  orders: define("linked", "", "Your orders: those that wait for you, and the last ones"),
+  paper: define("linked", "", "Everything but the money: orders on paper", "inPlace", "binds"),
+  swap: define("linked", "AMOUNT TOKEN to TOKEN", "Swaps, after a tap of yours", "binds"),
+  send: define("linked", "AMOUNT TOKEN to ADDRESS", "Sends, after a tap of yours", "binds"),
+  gas: define("linked", "[USDC]", "Gets ETH for network fees with your USDC, after a tap", "binds"),
+  recipients: define("linked", "[add ADDRESS]", "Whom you send to", "inPlace", "binds"),
+  limits: define("linked", "[USD]", "What may move in a day, and what is left of it", "binds"),
+  freeze: define("alone", "", "Stops everything that moves your money, at once", "binds"),
+  unfreeze: define("linked", "", "Ends a freeze two hours from now", "binds"),
+  login: define("alone", "[CODE]", "Makes another chat or the web application your login", "binds"),
+  newid: define("linked", "", "Replaces an account id that has leaked", "inPlace", "binds"),
+  connect: define("alone", "CODE", "Links this chat to your account elsewhere", "inPlace", "binds"),
+  unlink: define("alone", "", "Unlinks this chat"),
+  me: define("linked", "", "Your page: holdings, orders, limits, keys, and a freeze", "binds"),
+  ai: define("linked", "", "Your account in AI clients and programs: its id, its keys", "binds"),
+  export: define("linked", "", "Your data as a file", "binds"),
+  delete: define("linked", "", "Deletes your data; the wallet stays yours", "inPlace", "binds"),
+  start: define("anywhere", "", "Says hello", "binds"),
+  help: define("anywhere", "", "What I can do", "inPlace"),
+  own: define("alone", "", "", "inPlace", "binds"),
+  approve: define("linked", "", "", "inPlace", "binds"),
+  refuse: define("linked", "", "", "inPlace", "binds"),
+  pause: define("linked"),
+  again: define("linked", "", "", "binds"),
 };
 
-type Rows = typeof ROWS;
-export type CommandName = keyof Rows;
-/** The names of the commands of one table of handlers. */
-export type CommandsBy<By extends Runner> = {
-  [Name in CommandName]: Rows[Name]["by"] extends By ? Name : never;
-}[CommandName];
-
+export type CommandName = keyof typeof ROWS;
 export type BotCommand = CommandRow & { name: CommandName };
 export const commands: readonly BotCommand[] = listKeys(ROWS).map((name) => ({ name, ...ROWS[name] }));
 
@@ -244,10 +227,6 @@ export function findCommand(name: string): BotCommand | null {
 /** Whether a button's command is answered in groups, too. */
 export function isForGroups(written: string): boolean {
   return findCommand(parseCommand(`/${written}`)?.name ?? "")?.access === "anywhere";
-}
-
-export function isAnsweredBy<By extends Runner>(by: By, name: CommandName): name is CommandsBy<By> {
-  return ROWS[name].by === by;
 }
 
 /** The commands in help and menu. */

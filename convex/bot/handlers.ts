@@ -41,7 +41,8 @@ import {
   buildRecordCard,
   buildStatusCard,
 } from "./cards";
-import { findCommand, isAnsweredBy, type CommandsBy, parseFocus, vMessage } from "./commands";
+import type { ActionCommand } from "./actionHandlers";
+import { parseFocus, vMessage, type CommandName } from "./commands";
 import {
   answerOrReason,
   enqueueAnswerCard,
@@ -89,15 +90,19 @@ export const runCommand = internalMutation({
     if (!(await completeWork(ctx, job))) return null;
     const { updateId, sender, tapped } = message;
     const request = { updateId, sender, userId, argument, isTap: tapped !== undefined, now: Date.now() };
-    const command = findCommand(name)?.name;
-    if (command === undefined || !isAnsweredBy("mutation", command))
-      throw new Error(`No mutation answers /${name}`);
-    await enqueueAnswerCard(ctx, message, await answerOrReason(() => HANDLERS[command](ctx, request)));
+    if (!isMutationCommand(name)) throw new Error(`No mutation answers /${name}`);
+    await enqueueAnswerCard(ctx, message, await answerOrReason(() => HANDLERS[name](ctx, request)));
     return null;
   },
 });
 
-const HANDLERS: Readonly<Record<CommandsBy<"mutation">, Handler>> = {
+type MutationCommand = Exclude<CommandName, ActionCommand>;
+
+function isMutationCommand(name: string): name is MutationCommand {
+  return Object.hasOwn(HANDLERS, name);
+}
+
+const HANDLERS: Readonly<Record<MutationCommand, Handler>> = {
   help: (_ctx, { argument }) => buildHelp(argument),
   alerts: async (ctx, { userId, now }) => buildListCard(await listAlertsWithValues(ctx, userId), now),
   signals: async (ctx, { argument }) => {

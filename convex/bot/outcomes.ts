@@ -14,7 +14,6 @@ import {
   parseCommand,
   type BotMessage,
   type CommandName,
-  type CommandsBy,
   type Sender,
 } from "./commands";
 import { vExchange } from "./tables";
@@ -56,9 +55,7 @@ export type CommandOutcome = {
 };
 
 /** An answer, or with `command` a command that a mutation answers (`handlers`). */
-export type MessageAnswer =
-  | CommandOutcome
-  | { command: CommandsBy<"mutation">; argument: string; owner: string };
+export type MessageAnswer = CommandOutcome | { command: CommandName; argument: string; owner: string };
 
 /** An answer of words alone. */
 export function reply(...words: Paragraph): CommandOutcome {

@@ -16,20 +16,11 @@ import { takeUsage, withUsage } from "../platform/outside/calls";
 import { defineWorker } from "../platform/worker";
 import { getBotUsername, registerWebhook, showTyping } from "../providers/messenger";
 import { readPortfolio } from "../wallets/holdings";
-import { ACTION_HANDLERS } from "./actionHandlers";
+import { ACTION_HANDLERS, isActionCommand } from "./actionHandlers";
 import { vWatchedWallet } from "./arrivals";
 import { answerByModel } from "./assistant";
 import { EXPOSED_CODE_WARNING, explainMissingAccount, INTERNAL_FAILURE, PRIVATE_ONLY } from "./cards";
-import {
-  findCommand,
-  hasCode,
-  isAnsweredBy,
-  menu,
-  parseCommand,
-  vMessage,
-  type BotMessage,
-  type Sender,
-} from "./commands";
+import { findCommand, hasCode, menu, parseCommand, vMessage, type BotMessage, type Sender } from "./commands";
 import { answerFreeText } from "./freeText";
 import {
   buildHelp,
@@ -114,8 +105,9 @@ async function answerText(
   // An account without a link has alerts of its own.
   const owner = userId === "" && access === "own" ? toChatUser(sender.messengerId) : userId;
   if (owner === "" && access === "linked") return explainMissingAccount(chatAccount);
-  if (isAnsweredBy("mutation", name)) return { command: name, argument, owner };
-  return ACTION_HANDLERS[name](ctx, { ...request, userId: owner });
+  return isActionCommand(name)
+    ? ACTION_HANDLERS[name](ctx, { ...request, userId: owner })
+    : { command: name, argument, owner };
 }
 
 /** The answer after a failure. If only the model failed, it lists what works without one. */

@@ -159,8 +159,8 @@ export async function askForMarket(
 }
 
 /** Asks the gateway a question. The sources' figures go into the prompt, and replace the model's in the answer. */
-export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, wish): Promise<string> => {
-  const { question, billTo } = wish;
+export const writeAnswer = defineRefresh({ question: v.string() }, async (ctx, request): Promise<string> => {
+  const { question, billTo } = request;
   const subject = parseBareSymbol(question);
   const facts = await readMarketFacts(ctx, subject === null ? [] : [{ collector: "day", subject }]);
   const coins = indexCoins(facts);

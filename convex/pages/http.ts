@@ -158,7 +158,7 @@ export const pageEndpoints: MountedEndpoint[] = [
       kind: optionalUnlessBlank(z.enum(ALERT_TYPES)).describe("One kind of movement; all when left out."),
       before: optionalUnlessBlank(numberInRange(0, NEVER, "int")).describe("Epoch ms: older ones."),
     }),
-    show: async (ctx, wish, now) => (await import("./whales")).buildWhalesPage(ctx, wish, now),
+    show: async (ctx, filter, now) => (await import("./whales")).buildWhalesPage(ctx, filter, now),
   }),
   definePage({
     path: "/status",

@@ -51,8 +51,8 @@ export const startShift = internalMutation({
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { stoppable, byId, ...wish }) => {
-    const { userId, token, messengerChatId: chatId, idempotencyKey, paidBy } = wish;
+  handler: async (ctx, { stoppable, byId, ...request }) => {
+    const { userId, token, messengerChatId: chatId, idempotencyKey, paidBy } = request;
     const shifts = ctx.db.query("shifts");
     const earlier =
       idempotencyKey === undefined
@@ -80,7 +80,7 @@ export const startShift = internalMutation({
     const sender = isForeign ? { bot: "default" as const } : {};
     const stopsAt = startedAt + SHIFT_MS;
     const jobId = await ctx.db.insert("shifts", {
-      ...wish,
+      ...request,
       ...sender,
       startedAt,
       stopsAt,
