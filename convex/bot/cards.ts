@@ -187,7 +187,7 @@ export function buildOrdersCard(
   return [
     [{ bold: "🧾 Your orders" }],
     ...questions.map((one) => ["⏳ Waits for your tap: ", ...describeItem(one)]),
-    ...standing.map((words) => [`🔁 ${words}`]),
+    ...(standing.length === 0 ? [] : [["🔁 Standing orders", ...standing.map((words) => `\n${words}`)]]),
     ...last.map(describeItem),
   ];
 }

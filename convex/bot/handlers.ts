@@ -6,10 +6,10 @@ import { freezeAccount, unfreezeAccount } from "../accounts/freeze";
 import { replaceAccountId } from "../accounts/profile";
 import { addToRecipients, removeFromRecipients } from "../accounts/keys";
 import { findAccount, listRecipients } from "../identity/model";
-import { buildListCard } from "../alerts/cards";
+import { buildListCard, describeAlert } from "../alerts/cards";
 import { listLiving } from "../alerts/model";
 import { listAlertsWithValues } from "../alerts/proposals";
-import { describeStandingOrder, isStandingOrder } from "../alerts/terms";
+import { isStandingOrder } from "../alerts/terms";
 import { getSiteUrl } from "../lib/env";
 import { toBillingSubject } from "../platform/limits/callers";
 import { isSymbol } from "../lib/money/coins";
@@ -245,7 +245,7 @@ const HANDLERS: Readonly<Record<MutationCommand, Handler>> = {
     const account = (await findAccount(ctx, userId)) ?? { userId };
     const questions = wallet === null ? [] : await listOpenQuestions(ctx, wallet.walletId, now);
     const active = (await listLiving(ctx, userId)).filter(({ state }) => state === "active");
-    const standing = active.filter(isStandingOrder).map(describeStandingOrder);
+    const standing = active.filter(isStandingOrder).map(describeAlert);
     const last = await listNewestOrders(ctx, account, SHOWN_ORDERS);
     return {
       answer: buildOrdersCard(questions, standing, last),

@@ -260,6 +260,9 @@ test("in the chat the card shows the exact digits, and a tap moves them or nothi
     expect([text, await newest(app)]).toEqual([text, expect.stringContaining("buy $20 of ETH")]);
   }
   await say(app, "sell all my ETH below 2000");
-  expect(await newest(app)).toContain("all ETH → USDC, when ETH is at $2,000 or below");
+  expect(await newest(app)).toContain("All ETH → USDC, when ETH is at $2,000 or below");
+  await tap(app, "Set");
+  await say(app, "/orders");
+  expect(await newest(app)).toMatch(/🔁 Standing orders\nAll ETH → USDC, when ETH is at \$2,000 or below\n\n/);
   expect((await app.rows("orders")).length).toBe(orders);
 });
