@@ -11,11 +11,11 @@ import { CHAIN_ID, toChecksum } from "../lib/money/base";
 import { withUsage } from "../platform/outside/calls";
 import { derivePseudonym } from "../lib/crypto";
 import { MINUTE, toIso } from "../lib/time";
-import { isGuessableId } from "../platform/records";
 import { isSignedBy } from "../providers/chain/usdc";
 import { hashCode } from "../messenger/model";
 import { vClaimed } from "../identity/tables";
 import { SECTIONS } from "./data";
+import { isGuessableId } from "../identity/model";
 
 /** What is asked of accounts that takes more than one transaction, or viem; and their data as a file. */
 

@@ -6,7 +6,6 @@ import { defineMutation } from "../platform/changes";
 import { endStandingOrders } from "../alerts/model";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { isGuessableId, parseUserId } from "../platform/records";
 import { requireIdentity } from "../platform/limits/callers";
 import { DAY, formatDateTime, HOUR } from "../lib/time";
 import { toChatUser, enqueueCard, findUserOfMessenger, withdrawCode } from "../messenger/model";
@@ -25,6 +24,8 @@ import {
   toMessengerLogin,
   parseMessengerLogin,
   saveAccount,
+  isGuessableId,
+  parseUserId,
 } from "../identity/model";
 import { announce, type AccountNotice, cancelPendingRelaxations, revokeKeys } from "./freeze";
 import { vClaimed } from "../identity/tables";

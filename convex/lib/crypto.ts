@@ -22,15 +22,12 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array {
 }
 
 /**
- * The 32 secret bytes of a seed, which only the deployment's key makes of it: what a card shows once can be in no table.
+ * 32 bytes that only the deployment's key makes of a text, for one purpose: HMAC-SHA256 under a subkey of it.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
  */
-export function deriveSecret(purpose: string, seed: string): Uint8Array<ArrayBuffer> {
-  const key = deriveSubkey(
-    decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")),
-    `secret of a card: ${purpose}`,
-  );
-  return Uint8Array.from(hmacSha256(key, utf8ToBytes(seed)));
+export function deriveSecret(purpose: string, text: string): Uint8Array<ArrayBuffer> {
+  const key = deriveSubkey(decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")), purpose);
+  return Uint8Array.from(hmacSha256(key, utf8ToBytes(text)));
 }
 
 /** Compares two byte strings in a time that depends only on their lengths. */

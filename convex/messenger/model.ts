@@ -1,13 +1,13 @@
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import type { WithoutSystemFields } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { isSet, getRequired } from "../lib/env";
+import { isSet } from "../lib/env";
 import { defined } from "../lib/objects";
 import { NOBODY, queryBy, queryByBoth } from "../platform/records";
-import { hmacSha256, decodeMasterKey, deriveSecret, deriveSubkey } from "../lib/crypto";
+import { deriveSecret } from "../lib/crypto";
 import { enqueueWork, findWork } from "../platform/work";
 import { createRandomHex, findAccount } from "../identity/model";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
@@ -229,9 +229,9 @@ const SECRETS: Readonly<Record<Secret["kind"], (bytes: Uint8Array<ArrayBuffer>) 
   login: (bytes) => createCodeText(CODE_LENGTH, bytes.slice(0, CODE_LENGTH)),
 };
 
-/** The text of a card's secret. @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY. */
+/** The text of a card's secret, which is shown once and in no table. @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY. */
 export function deriveSecretText({ kind, seed }: Secret): string {
-  return SECRETS[kind](deriveSecret(kind, seed));
+  return SECRETS[kind](deriveSecret(`secret of a card: ${kind}`, seed));
 }
 
 /** A new secret for a card, and its text. @throws AppError as `deriveSecretText` */
@@ -241,13 +241,13 @@ export function createSecret(kind: Secret["kind"]): { secret: Secret; text: stri
 }
 
 /**
- * The stored form of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
- * Cut to 128 bits, for which a button has room. Lower case, spaces and dashes make no difference.
+ * The stored form of a code: keyed by the deployment, because 40 bits could be searched through. Cut to 128 bits, for
+ * which a button has room. Lower case, spaces and dashes make no difference.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
  */
 export function hashCode(code: string): string {
-  const key = deriveSubkey(decodeMasterKey(getRequired("WALLET_ENCRYPTION_KEY")), "messenger link code");
-  return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())).slice(0, 16));
+  const secret = deriveSecret("messenger link code", code.replace(/[\s-]/g, "").toUpperCase());
+  return bytesToHex(secret.slice(0, 16));
 }
 
 type Code = Doc<"codes">;

@@ -1,7 +1,6 @@
 import type { NamedTableInfo, Query, QueryInitializer, IndexRange } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { AppError } from "../lib/errors";
 
 /**
  * The facts of a table besides its fields: how long its rows live, and which user owns them. Every room's `tables.ts`
@@ -151,41 +150,3 @@ export const MAX_USER_ID = 128;
 export const SHARED_ID = "mcp-anonymous";
 export const NOT_SHARED =
   "must be your own, a long random one: mcp-anonymous is what every client without one sends";
-
-/** Ids that documents and tools print as examples: many people would share the wallet. Compared without case. */
-const PUBLISHED = new Set([
-  "3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7",
-  "123e4567-e89b-12d3-a456-426614174000",
-  "550e8400-e29b-41d4-a716-446655440000",
-  "00000000-0000-0000-0000-000000000000",
-]);
-const PLACEHOLDER = /^<?your[-_ ](?:(?:own|long|secret|random)[-_ ])*(?:user[-_ ]?)?id>?$/;
-/** The form of `derivePseudonym`. */
-const PSEUDONYM = /^usr_[0-9a-f]{24}$/;
-
-/** Why a publicly known id can have no owner; `null` for any other id. */
-export function explainPublicId(userId: string): string | null {
-  const plain = userId.toLowerCase();
-  if (PUBLISHED.has(plain) || PLACEHOLDER.test(plain) || /^[.…]+$/.test(plain))
-    return "userId is an example that everybody can read: make your own, a long random one such as a UUID";
-  return PSEUDONYM.test(plain)
-    ? "userId is the public name of an account, which opens nothing: use its id"
-    : null;
-}
-
-/** A `userId` as `platform/http/input` takes it. @throws AppError `invalid_request` */
-export function parseUserId(text: string): string {
-  const userId = text.trim();
-  if (userId === SHARED_ID) throw new AppError("invalid_request", `userId ${NOT_SHARED}`);
-  if (Array.from(userId).length > MAX_USER_ID || !PRINTABLE.test(userId))
-    throw new AppError("invalid_request", "userId must be 1 to 128 printable characters");
-  return userId;
-}
-
-/** So many random letters and digits are as strong as a UUID. */
-const LEAST_ID_CHARS = 22;
-
-/** Whether a `userId` is short enough to be guessed. */
-export function isGuessableId(userId: string): boolean {
-  return Array.from(userId).length < LEAST_ID_CHARS;
-}

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Call } from "../platform/http/endpoint";
-import { isGuessableId } from "../platform/records";
 import { toChecksum } from "../lib/money/base";
 import { optionalUnlessBlank, oneOfSymbols, wholeNumberWithDefault } from "../platform/http/input";
 import { AppError } from "../lib/errors";
 import { parseUnits } from "../lib/money/amounts";
 import { findRecipientProblem, findToken, SYMBOLS, type Symbol, formatSize, parseSize } from "./tokens";
+import { isGuessableId } from "../identity/model";
 
 /** Input schemas of endpoints that show or move money. Messages complete the sentence "<field> …". */
 

@@ -1,10 +1,9 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { findAccount, findRecipient, getDailyLimit, getMode } from "../../identity/model";
+import { findAccount, findRecipient, getDailyLimit, getMode, isGuessableId } from "../../identity/model";
 import { getSetting } from "../../lib/env";
 import { AppError, limitExceeded } from "../../lib/errors";
 import { BPS, formatUnits, toMicroUsd } from "../../lib/money/amounts";
-import { isGuessableId } from "../../platform/records";
 import { sha256Hex } from "../../lib/crypto";
 import { DAY, formatDateTime, HOUR, MINUTE } from "../../lib/time";
 import { findWalletByAddress } from "../model";
