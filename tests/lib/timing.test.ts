@@ -214,7 +214,7 @@ describe("64 kB of anything are read at once by", () => {
       // The whole is in time even if its time grows with the square of its length.
       if (eighth <= MOST_MS / 64) continue;
       // Nor is it read where its parts show that its time grows with its length alone, and ends well in time.
-      const sixteenth = best(read, make(LENGTH / 16), 2);
+      const sixteenth = best(read, make(LENGTH / 16), 3);
       for (let run = 0; run < 2 && eighth > GROWTH * sixteenth; run++)
         eighth = Math.min(eighth, spent(read, part));
       if (16 * eighth <= MOST_LINEAR_MS && eighth <= GROWTH * sixteenth) continue;
