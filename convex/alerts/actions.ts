@@ -13,6 +13,7 @@ import type { Job } from "../platform/work";
 import { defineWorker } from "../platform/worker";
 import { getFreshResult } from "../research/onDemand";
 import { getMicroPrice, readPortfolio } from "../wallets/holdings";
+import { formatShortAmount } from "../wallets/model";
 import { resolveOrder } from "../wallets/orders/estimates";
 import { executeOrder } from "../wallets/orders/execution";
 import { WALLET_TOKENS, type Symbol } from "../wallets/tokens";
@@ -130,7 +131,7 @@ async function describeHeld(ctx: ActionCtx, userId: string, token: string): Prom
   const balances = (await orNull(readPortfolio(ctx, wallet, false)))?.balances ?? [];
   const held = balances.filter((one) => WALLET_TOKENS[one.token].feed === token && one.raw !== "0");
   const words = held.map(({ balance, valueUsd, token: symbol }) => {
-    return `${balance} ${symbol}${valueUsd === null ? "" : ` (${formatDollars(valueUsd)})`}`;
+    return `${formatShortAmount(balance)} ${symbol}${valueUsd === null ? "" : ` (${formatDollars(valueUsd)})`}`;
   });
   return words.length === 0 ? null : words.join(", ");
 }

@@ -336,14 +336,14 @@ export function buildBriefCard(
 ): Paragraph[] {
   const { outlook, priceUsd, summary, fetchedAt, held } = found;
   const isSame = told === undefined || told.outlook === outlook;
-  const was = isSame ? "" : ` was ${toMark(told.outlook)} since ${formatDate(told.at)}`;
+  const was = isSame ? "" : ` was ${toMark(told.outlook)} since ${formatDate(told.at)} ·`;
   const moved =
     told?.priceUsd == null || priceUsd === null
       ? ""
       : ` ${formatSignedPercent((priceUsd / told.priceUsd - 1) * 100)}`;
   const price = priceUsd === null ? "" : `, ${formatDollars(priceUsd)}`;
   return [
-    [{ bold: `${toMark(outlook)}${was} · ${token}${moved}${price}` }, `\n${formatDateTime(fetchedAt)}`],
+    [{ bold: `${toMark(outlook)}${was} ${token}${moved}${price}` }, `\n${formatDateTime(fetchedAt)}`],
     [summary],
     ...(held === undefined ? [] : [[`You hold ${held}.`]]),
     [{ command: `report ${token}` }, " has the whole text with its sources."],

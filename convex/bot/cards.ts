@@ -11,7 +11,7 @@ import { formatHoursAndMinutes } from "../research/cards";
 import { getFocusName, type Shift } from "../research/model";
 import type { PublishedHead } from "../signals/chain";
 import { buildHeadLine, buildRecordLines, type WholeRecord } from "../signals/cards";
-import { EXPLORER, linkTo } from "../wallets/model";
+import { formatShortAmount, EXPLORER, linkTo } from "../wallets/model";
 import { ON_PAPER } from "../wallets/orders/cards";
 import type { OrderSummary } from "../wallets/orders/summaries";
 import { describeMove } from "../wallets/past/moves";
@@ -267,13 +267,6 @@ export function buildHistoryCard(moves: readonly NamedMove[], isOnPaper: boolean
     ];
   });
   return [[{ bold: isOnPaper ? `${ON_PAPER}what has moved` : "🧾 What has moved" }], ...lines];
-}
-
-/** An amount with six significant digits at most, and without decimals from a hundred thousand up. */
-export function formatShortAmount(balance: string): string {
-  const value = Number(balance);
-  const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
-  return value.toLocaleString("en-US", digits);
 }
 
 /** The progress of a user's active shifts. @param now Epoch ms. */

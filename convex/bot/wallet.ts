@@ -13,6 +13,7 @@ import { charge } from "../platform/limits/charges";
 import { getPaperStart } from "../wallets/book";
 import { ensureWallet } from "../wallets/custody/wallets";
 import { readPortfolio } from "../wallets/holdings";
+import { formatShortAmount } from "../wallets/model";
 import { WALLET_TOKENS } from "../wallets/tokens";
 import {
   buildDepositCard,
@@ -20,7 +21,6 @@ import {
   buildPaperOffer,
   buildPortfolioCard,
   explainMissingAccount,
-  formatShortAmount,
 } from "./cards";
 import { buildQuestion, reply, type ActionRequest, type CommandOutcome } from "./outcomes";
 

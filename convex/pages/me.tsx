@@ -1,14 +1,13 @@
 import type { Child } from "hono/jsx";
 import type { ActionCtx } from "../_generated/server";
 import type { OverviewItem, Overview } from "../accounts/overview";
-import { formatShortAmount } from "../bot/cards";
 import { getOptional } from "../lib/env";
 import { getErrorData } from "../lib/errors";
 import { internal } from "../_generated/api";
 import { formatGain, formatMoney, formatSignedPercent } from "../lib/text/numbers";
 import { formatDate, HOUR, toIso } from "../lib/time";
 import { readPortfolio } from "../wallets/holdings";
-import { EXPLORER } from "../wallets/model";
+import { formatShortAmount, EXPLORER } from "../wallets/model";
 import type { Worth } from "../wallets/past/looks";
 import type { Result } from "../wallets/result";
 import { buildNoticePage, type Page } from "./layout";

@@ -135,6 +135,13 @@ export function formatTokenAmount(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), WALLET_TOKENS[token].decimals)} ${token}`;
 }
 
+/** An amount with six significant digits at most, and without decimals from a hundred thousand up. */
+export function formatShortAmount(balance: string): string {
+  const value = Number(balance);
+  const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
+  return value.toLocaleString("en-US", digits);
+}
+
 /** The end of a refusal for missing ether where USDC buys it. */
 export const GAS_WAY = ", or POST /mcp/defi/gas buys it with USDC";
 

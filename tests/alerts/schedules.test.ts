@@ -171,7 +171,9 @@ describe("research at an hour", () => {
         ...Array.from({ length: PEOPLE }, () => "04-04T05:30"),
         "04-04T11:30",
       ]);
-      const told = app.cards().filter(({ text }) => /· (?:BTC|ETH)/.test(text)).length;
+      const told = app
+        .cards()
+        .filter(({ text }) => /^<b>(?:🟢|🔴|🟡)(?: was .* ·)? (?:BTC|ETH)/u.test(text)).length;
       expect([...reports.keys()].length).toBe(18);
       for (const [at, count] of reports) expect([at, count]).toEqual([at, 1]);
       expect(told).toBe(rows.reduce((sum, { fired }) => sum + fired, 0));
