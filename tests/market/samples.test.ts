@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { DAY, HOUR, MINUTE, SECOND } from "../../convex/lib/time";
+import { DAY, HOUR, MINUTE } from "../../convex/lib/time";
 import { listRecentCloses, startSampling } from "../../convex/market/samples";
 import { keepHouse } from "../support/rows/housekeeping";
 import { START, type App, test } from "../support/app";

@@ -263,6 +263,8 @@ test("in the chat the card shows the exact digits, and a tap moves them or nothi
   expect(await newest(app)).toContain("All ETH → USDC, when ETH is at $2,000 or below");
   await tap(app, "Set");
   await say(app, "/orders");
-  expect(await newest(app)).toMatch(/🔁 Standing orders\nAll ETH → USDC, when ETH is at \$2,000 or below\n\n/);
+  expect(await newest(app)).toMatch(
+    /🔁 Standing orders\nAll ETH → USDC, when ETH is at \$2,000 or below\n\n/,
+  );
   expect((await app.rows("orders")).length).toBe(orders);
 });
