@@ -2,7 +2,6 @@ import { getSourceName } from "../figures/publicSources";
 import { formatDollars, formatPercent, formatSignedPercent, typeset } from "../lib/text/numbers";
 import { formatDate, formatDateTime, MINUTE } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import { MARKS } from "../research/writing/result";
 import { EXPLORER } from "../wallets/model";
 import { describeOrder, ON_PAPER } from "../wallets/orders/cards";
 import type { Order } from "../wallets/orders/model";
@@ -312,45 +311,4 @@ export function buildOutcomeCard(
           ? []
           : [[buildTap("again", "Set again", row)]],
   };
-}
-
-/** A change of price that counts as news, as a part of it. */
-const MOVED = 0.03;
-type Told = NonNullable<Alert["told"]>;
-type Found = Pick<Told, "outlook" | "priceUsd">;
-
-/** Whether research is news: another outlook, or a price that has moved by 3 %. The first always is. */
-export function hasChanged(told: Told | undefined, { outlook, priceUsd }: Found): boolean {
-  if (told === undefined || told.outlook !== outlook) return true;
-  return priceUsd !== null && told.priceUsd !== null && Math.abs(priceUsd / told.priceUsd - 1) >= MOVED;
-}
-
-const toMark = (outlook: string): string =>
-  MARKS[outlook === "bullish" || outlook === "bearish" ? outlook : "neutral"];
-
-/** Research at its hour: the change first. */
-export function buildBriefCard(
-  { token }: Extract<Condition, { kind: "research" }>,
-  told: Told | undefined,
-  found: Found & { summary: string; fetchedAt: number; held?: string | undefined },
-): Paragraph[] {
-  const { outlook, priceUsd, summary, fetchedAt, held } = found;
-  const isSame = told === undefined || told.outlook === outlook;
-  const was = isSame ? "" : ` was ${toMark(told.outlook)} since ${formatDate(told.at)} ·`;
-  const moved =
-    told?.priceUsd == null || priceUsd === null
-      ? ""
-      : ` ${formatSignedPercent((priceUsd / told.priceUsd - 1) * 100)}`;
-  const price = priceUsd === null ? "" : `, ${formatDollars(priceUsd)}`;
-  return [
-    [{ bold: `${toMark(outlook)}${was} ${token}${moved}${price}` }, `\n${formatDateTime(fetchedAt)}`],
-    [summary],
-    ...(held === undefined ? [] : [[`You hold ${held}.`]]),
-    [{ command: `report ${token}` }, " has the whole text with its sources."],
-  ];
-}
-
-export function buildNoBriefCard({ condition, readyAt }: Alert): Paragraph[] {
-  const next = formatDateTime(readyAt);
-  return [[`${formatCondition(condition)}: none could be made today. The next is due on ${next}.`]];
 }

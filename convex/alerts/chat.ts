@@ -18,7 +18,7 @@ import { isReached, toWatch } from "./conditions";
 import type { Alert, Condition } from "./tables";
 import { STANDING_ORDER_EXAMPLES, isStandingOrder } from "./terms";
 import type { Refusal } from "./schedule";
-import type { StandingOrderRequest } from "./words";
+import type { StandingOrderRequest } from "./standingWords";
 
 /** Alerts and standing orders in a chat: the words of an order become a card, and taps change what is set. For actions. */
 

@@ -3,23 +3,25 @@ import { internal } from "../_generated/api";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { literals } from "../lib/literals";
 import { formatDollars, formatSignedPercent } from "../lib/text/numbers";
+import { formatDate, formatDateTime } from "../lib/time";
 import { PRICED_TOKENS } from "../market/tables";
 import type { Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/model";
 import { defineMutation } from "../platform/changes";
 import { flushUsage, vProviderUsage } from "../platform/outside/calls";
 import { buildFailureHandler, completeWork, enqueueWork, vFailure, vJob } from "../platform/work";
+import { MARKS } from "../research/writing/result";
 import { buildSignalsDigest } from "../signals/cards";
 import { areSignalsDue } from "../signals/model";
 import { buildWalletDigest } from "../wallets/past/looks";
 import { buildWhalesDigest } from "../whales/cards";
-import { buildBriefCard, buildFiredButtons, buildNoBriefCard, hasChanged } from "./cards";
-import { CLOCKS } from "./conditions";
+import { buildFiredButtons } from "./cards";
+import { CLOCKS, formatCondition } from "./conditions";
 import { BATCH, fireAlert, fireOrder, LATEST_MS } from "./watch";
 import { queryDueAlerts } from "./model";
 import { findLastObservation } from "./observations";
 import { getNextTime } from "./schedule";
-import type { Alert } from "./tables";
+import type { Alert, Condition } from "./tables";
 import { isStandingOrder } from "./terms";
 
 /** What comes at its time: digests, orders, and research, which is told when it has changed. */
@@ -121,3 +123,44 @@ export const storeBriefFailure = defineMutation(
     if (isLast && row?.state === "active") await sendBrief(ctx, row, buildNoBriefCard(row));
   },
 );
+
+/** A change of price that counts as news, as a part of it. */
+const MOVED = 0.03;
+type Told = NonNullable<Alert["told"]>;
+type Found = Pick<Told, "outlook" | "priceUsd">;
+
+/** Whether research is news: another outlook, or a price that has moved by 3 %. The first always is. */
+function hasChanged(told: Told | undefined, { outlook, priceUsd }: Found): boolean {
+  if (told === undefined || told.outlook !== outlook) return true;
+  return priceUsd !== null && told.priceUsd !== null && Math.abs(priceUsd / told.priceUsd - 1) >= MOVED;
+}
+
+const toMark = (outlook: string): string =>
+  MARKS[outlook === "bullish" || outlook === "bearish" ? outlook : "neutral"];
+
+/** Research at its hour: the change first. */
+function buildBriefCard(
+  { token }: Extract<Condition, { kind: "research" }>,
+  told: Told | undefined,
+  found: Found & { summary: string; fetchedAt: number; held?: string | undefined },
+): Paragraph[] {
+  const { outlook, priceUsd, summary, fetchedAt, held } = found;
+  const isSame = told === undefined || told.outlook === outlook;
+  const was = isSame ? "" : ` was ${toMark(told.outlook)} since ${formatDate(told.at)} ·`;
+  const moved =
+    told?.priceUsd == null || priceUsd === null
+      ? ""
+      : ` ${formatSignedPercent((priceUsd / told.priceUsd - 1) * 100)}`;
+  const price = priceUsd === null ? "" : `, ${formatDollars(priceUsd)}`;
+  return [
+    [{ bold: `${toMark(outlook)}${was} ${token}${moved}${price}` }, `\n${formatDateTime(fetchedAt)}`],
+    [summary],
+    ...(held === undefined ? [] : [[`You hold ${held}.`]]),
+    [{ command: `report ${token}` }, " has the whole text with its sources."],
+  ];
+}
+
+function buildNoBriefCard({ condition, readyAt }: Alert): Paragraph[] {
+  const next = formatDateTime(readyAt);
+  return [[`${formatCondition(condition)}: none could be made today. The next is due on ${next}.`]];
+}

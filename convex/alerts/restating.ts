@@ -13,7 +13,8 @@ import { deadlines } from "../platform/outside/deadlines";
 import type { StructuredQuestion } from "../providers/models/structure";
 import { formatCondition, FORMS, FUNDING_HOURS, ALERT_EXAMPLES, isTimed, NO_MODEL_NOW } from "./conditions";
 import type { AlertCondition } from "./tables";
-import { parseAlertLine, expandMyriads, type Clarification } from "./words";
+import { expandMyriads } from "./clauses";
+import { parseAlertLine, type Clarification } from "./words";
 
 /**
  * The last resort for words that code does not read, in any language: a model restates them as one line, which is read as a

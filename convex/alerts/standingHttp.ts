@@ -29,7 +29,7 @@ import {
 } from "./shapes";
 import type { Alert, Condition } from "./tables";
 import { getEnd, isStandingOrder, requireBounds, type Swap } from "./terms";
-import { resolveTrigger } from "./words";
+import { resolveTrigger } from "./standingWords";
 
 /** Standing orders over HTTP, and the address that triggers one. */
 

@@ -2,19 +2,15 @@ import { indexNames, type Names } from "../figures/mentions";
 import { resolveSymbol } from "../lib/money/coins";
 import { formatDollars, formatPercent } from "../lib/text/numbers";
 import { trimTrailing } from "../lib/text/strings";
-import { MINUTE } from "../lib/time";
-import { readCommand } from "../social/commands";
-import { WALLET_TOKENS } from "../wallets/tokens";
+import { createClauses, normalize, NUMBER, takeSchedule, toNumber, type Groups } from "./clauses";
 import { COIN, FUNDING_HOURS, WINDOWS } from "./conditions";
-import { getNextTime, parseSchedule, type Refusal, type Schedule } from "./schedule";
+import type { Refusal, Schedule } from "./schedule";
 import { conditionShape } from "./shapes";
-import { listCoins, type Swap } from "./terms";
 import type { AlertCondition, Condition } from "./tables";
 
 /**
- * A parser of alerts and standing orders in people's words. It takes each clause (a time, a level, a percentage, a window) out
- * of the text. The rest has to be a coin, or an order in the grammar of posts; with any other word in it, the text is left to
- * a model. Pure.
+ * A parser of alerts in people's words. It takes each clause (a time, a level, a percentage, a window) out of the text. The
+ * rest has to be a coin; with any other word in it, the text is left to a model. Pure.
  */
 
 /** A question about ambiguous words, with the conditions that they may mean. */
@@ -31,33 +27,6 @@ export type ParsedAlert = {
   toCondition: (price: number | null) => AlertCondition | Clarification | null;
 };
 
-type Groups = Partial<Record<string, string>>;
-
-/** A text from which clauses are removed one by one: the first match of a pattern, or all matches of a global one. */
-function createClauses(text: string) {
-  let rest = text;
-  return {
-    take: (pattern: RegExp, mark = " "): Groups | null => {
-      const found = rest.match(pattern);
-      rest = rest.replace(pattern, mark);
-      return found === null ? null : (found.groups ?? {});
-    },
-    /** The remaining words; a comma attached to a word stays, one that stands alone is dropped. */
-    words: () => rest.split(/\s+/).filter((word) => /[^,;:!?.]/.test(word)),
-  };
-}
-type Clauses = ReturnType<typeof createClauses>;
-
-const NUMBER = String.raw`(?<number>\d{1,3}(?:,\d{3})+(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)`;
-const DAY_NAME = "(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*";
-const EVERY = new RegExp(
-  String.raw`\b(?:every|each) (?<every>(?:(?:other|\d+) )?(?:minute|hour|day|week|month)s?|weekdays?|${DAY_NAME}(?:(?:, ?|,? and )${DAY_NAME})*)\b` +
-    String.raw`(?: on (?:the |day )?(?<on>\d{1,2}(?:st|nd|rd|th|\.)?|[a-z]{3,9}))?`,
-  "i",
-);
-/** A time of day; without `at` only one that can be nothing else. */
-const AT =
-  /(?:\bat (?<at>\d{1,2}(?::\d\d)?(?: ?(?:am|pm)\b)?)|\b(?<time>\d{1,2}(?::\d\d(?: ?(?:am|pm)\b)?| ?(?:am|pm)\b)))(?![\d,.]*\d)(?: (?<zone>[a-z]+(?:\/[a-z0-9_+-]+){1,2}|utc|gmt)\b)?/i;
 const WINDOW =
   /(?:\b(?:in|within|per) )?(?:\b(?<count>\d{1,4}) ?|\ban? |(?<=\bper ))(?<unit>h|hrs?|hours?|d|days?|w|weeks?)\b/i;
 const PERCENT = new RegExp(String.raw`(?<sign>[+-])?${NUMBER} ?(?:%|percent\b)`, "i");
@@ -80,54 +49,6 @@ const FILLERS = new Set(
 );
 /** Words that ask for an alert, whatever else they leave open. */
 const ASKS = /\b(?:alerts?|alarm|notify|ping|warn)\b/i;
-const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, к: 1e3, m: 1e6, b: 1e9 };
-
-function toNumber({ number = "", multiple = "" }: Groups): number {
-  const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
-  // The product may have stray floating-point digits: it is rounded back to those that were written.
-  return Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15));
-}
-
-/** Replaces Chinese and Japanese myriads by digits: `12万` by 120000, `9万5` and `9万5千` by 95000. */
-export function expandMyriads(text: string): string {
-  return text.replace(
-    /(?<![\d.])(\d{1,9}(?:\.\d{1,9})?)\s?[万萬](?:(\d)(?:千|(?!\d)))?/g,
-    (_, myriads: string, thousands = "0") =>
-      String(Math.round((Number(myriads) * 10 + Number(thousands)) * 1_000)),
-  );
-}
-
-function normalize(text: string): string {
-  const spelled = expandMyriads(text.normalize("NFKC").replaceAll("−", "-"))
-    .replace(/\bdaily\b/i, "every day")
-    .replace(/\bweekly\b/i, "every week")
-    .replace(/\bnoon\b/i, "12:00")
-    .replace(/\bmidnight\b/i, "00:00")
-    .replace(/\s+/g, " ");
-  return trimTrailing(spelled.trim(), ".!?");
-}
-
-/** The schedule in a text. @param isNamed Whether a text without `every` has one, too: then it is daily. */
-function takeSchedule(clauses: Clauses, isNamed = false): Schedule | Refusal | null {
-  const found = clauses.take(EVERY);
-  if (found === null && !isNamed) return null;
-  const { every = "day", on } = found ?? {};
-  const { at, time = at, zone } = clauses.take(AT) ?? {};
-  return parseSchedule({ every, on, at: time, zone: zone ?? takeCity(clauses) });
-}
-
-const toCity = (timeZone: string): string =>
-  timeZone
-    .slice(timeZone.lastIndexOf("/") + 1)
-    .replaceAll("_", " ")
-    .toLowerCase();
-
-/** The zone of a city in a text that has a schedule: no other of its words names a place. */
-function takeCity(clauses: Clauses): string | undefined {
-  const zones = new Map(Intl.supportedValuesOf("timeZone").map((timeZone) => [toCity(timeZone), timeZone]));
-  const cities = new RegExp(String.raw`\b(?:in )?(?<city>${[...zones.keys()].join("|")})(?: time)?\b`, "i");
-  return zones.get(clauses.take(cities)?.["city"]?.toLowerCase() ?? "");
-}
 
 /** The alerts in a message, three at most; `null` if any part of it has words that this parser does not know. */
 export function parseAlerts(text: string, names: Names): ParsedAlert[] | null {
@@ -285,90 +206,4 @@ function toChange({ token, way, percent, hours }: Move) {
     `Within how many hours? Tap, or send it again with one of ${WINDOWS.join(", ")}.`,
     readings,
   );
-}
-
-/** A standing order that was parsed from words. @param until Epoch ms. */
-export type StandingOrderRequest = { swap: Swap; condition: Condition; times?: number; until?: number };
-
-/** What people call a standing order before they say it. */
-const ORDER_NAME =
-  /^(?:(?:set|place|make) )?(?:an? )?(?:limit|standing order|stop[ -]?loss|take[ -]?profit)(?: order)?(?: to)?:? /i;
-/** The price level of an order: `below 3000` after it, or `when ETH drops below 3000` before it. */
-const ORDER_LEVEL = new RegExp(
-  String.raw`\b(?:(?:if|when|once|as soon as) (?:the )?(?:price of )?(?<coin>[a-z]{2,10})(?: price)?(?: (?:is|goes|falls|drops|dips|rises|climbs|gets|trades))? )?` +
-    String.raw`(?:(?:at or )?(?<way>below|under|above|over)|at(?= ?(?:usd|\$|\d{3}|\d+k))) (?:usd ?|\$)?${NUMBER}(?<multiple>k\b)?(?: ?(?:usd|dollars|\$)(?![a-z]))?`,
-  "i",
-);
-
-/** The standing order in a text; `null` if it has none; a refusal of a text that is nearly one. */
-export function parseStandingOrder(text: string): StandingOrderRequest | Refusal | null {
-  if (text.length > 300 || text.includes("?")) return null;
-  const clauses = createClauses(
-    normalize(text)
-      .replace(ORDER_NAME, "")
-      .replace(/^dca\b/i, "buy"),
-  );
-  const schedule = takeSchedule(clauses);
-  const level = clauses.take(ORDER_LEVEL);
-  const call = clauses.take(/\bon (?:a |each |every )?call\b/i);
-  const { times } = clauses.take(/(?<times>\d{1,3}) times\b/i) ?? {};
-  const { day } = clauses.take(/\buntil (?<day>\d{4}-\d\d-\d\d)\b/i) ?? {};
-  if ([schedule, level, call].filter((one) => one !== null).length !== 1) return null;
-  const rest = clauses.words().join(" ").replace(/,$/, "");
-  const reading = rest.includes(",") ? null : readCommand(rest);
-  if (reading?.kind !== "command") return null;
-  const { fromToken, toToken, size } = reading.command;
-  if (toToken === null) return { refusal: "A standing order swaps, and sends nothing." };
-  // The same slippage as the endpoint's default.
-  const swap: Swap = { kind: "swap", fromToken, toToken, amount: "0", size, slippageBps: 100 };
-  const condition: Condition | Refusal =
-    schedule === null
-      ? level === null
-        ? { kind: "call" }
-        : parseOrderLevel(level, swap)
-      : "refusal" in schedule
-        ? schedule
-        : { kind: "clock", ...schedule };
-  if ("refusal" in condition) return condition;
-  const timeZone = condition.kind === "clock" ? condition.timeZone : "UTC";
-  const noon = day === undefined ? null : Date.parse(`${day}T12:00Z`);
-  if (noon !== null && !(noon > 0)) return { refusal: `${day} is no day.` };
-  return {
-    swap,
-    condition,
-    ...(times === undefined ? {} : { times: Number(times) }),
-    // To the end of that day.
-    ...(noon === null ? {} : { until: getNextTime({ time: "00:00", timeZone }, noon) - MINUTE }),
-  };
-}
-
-function parseOrderLevel(found: Groups, swap: Swap): Condition | Refusal {
-  // At a level one buys as it falls there, and sells as it rises there.
-  const isSale = WALLET_TOKENS[swap.fromToken].feed === listCoins(swap)[0];
-  const { coin = "", way = isSale ? "above" : "below" } = found;
-  return resolveTrigger(swap, {
-    token: /^(?:it|price)$/i.test(coin) ? "" : coin,
-    direction: /below|under/i.test(way) ? "below" : "above",
-    levelUsd: toNumber(found),
-  });
-}
-
-/**
- * The price condition that triggers an order; without a named coin, of the only coin that the order trades.
- */
-export function resolveTrigger(
-  swap: Swap,
-  { token: named, ...level }: { token: string; direction: Side; levelUsd: number },
-): Condition | Refusal {
-  const coins = listCoins(swap);
-  const symbol = resolveSymbol(named).replace(/^(?:W(?=ETH$)|CB(?=BTC$))/, "");
-  const [only, other] = coins;
-  const token =
-    coins.find((one) => one === symbol) ?? (named === "" && other === undefined ? only : undefined);
-  if (token === undefined)
-    return {
-      refusal: `The level has to be a price of ${coins.join(" or ") || "ETH or BTC"}, which the order trades.`,
-    };
-  if (!(level.levelUsd > 0 && level.levelUsd <= 1e9)) return { refusal: `${level.levelUsd} is no price.` };
-  return { kind: "price", token, ...level };
 }

@@ -5,7 +5,7 @@ import { buildClarificationCard, buildProposalCard } from "../alerts/cards";
 import { answerStandingWords, answerTap, TAP_COMMAND } from "../alerts/chat";
 import { ALERT_EXAMPLES, isMeasured } from "../alerts/conditions";
 import { answerAlertWords, type AlertAnswer } from "../alerts/service";
-import { parseStandingOrder } from "../alerts/words";
+import { parseStandingOrder } from "../alerts/standingWords";
 import { isChatUser, toChatUser } from "../messenger/model";
 import { charge } from "../platform/limits/charges";
 import { answerByModel, toCaller } from "./assistant";

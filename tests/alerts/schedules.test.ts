@@ -1,7 +1,8 @@
 import { describe, expect, vi } from "vitest";
 import { countTimes, formatSchedule, getNextTime } from "../../convex/alerts/schedule";
 import { describeStandingOrder, describeTotal } from "../../convex/alerts/terms";
-import { parseAlertLine, parseStandingOrder } from "../../convex/alerts/words";
+import { parseStandingOrder } from "../../convex/alerts/standingWords";
+import { parseAlertLine } from "../../convex/alerts/words";
 import { RUNS } from "../invariants/harness";
 import { linkedUser, say, tap, test } from "../bot/support";
 import { DAY, tick } from "./support";
