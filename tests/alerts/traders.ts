@@ -57,11 +57,15 @@ export async function comeDue(app: WalletApp, ago = 0): Promise<void> {
       await app.t.run((ctx) => ctx.db.patch("alerts", _id, { readyAt: Date.now() - ago }));
 }
 
+const TOLD = /Standing order (?:done|refused|missed)/;
+
 /** The cards of firings that were queued. */
 export const listTold = async (app: WalletApp) =>
-  (await app.rows("messages")).filter(({ parts }) =>
-    /Standing order (?:done|refused|missed)/.test(parts.join()),
-  );
+  (await app.rows("messages")).filter(({ parts }) => TOLD.test(parts.join()));
+
+/** How many cards of firings have reached the messenger. */
+export const countSent = ({ standins }: WalletApp): number =>
+  standins.sent("messenger").filter(({ text }) => TOLD.test(text)).length;
 
 /** The price of ETH that only the test moves. @param work Gets it as it was, and what moves it. */
 export async function withPrice(

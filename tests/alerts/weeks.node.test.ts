@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import * as z from "zod";
-import { readRows, restoreRows } from "../../scripts/stack/application";
 import { RUNS, timePassing, useTime } from "../invariants/harness";
 import { SECRET } from "../bot/support";
-import { allHang, dieAt } from "../support/crashes";
+import { dieAt, restart } from "../support/crashes";
 import { chain, useChain, usdcOf } from "../support/chain/chain";
 import { createWalletApp, type WalletApp } from "../support/chain/walletApp";
 import { keyOf, owner, RICH, test } from "../support/owners";
+import { listTold } from "./traders";
 
 /** Standing orders over weeks, while the service is started again from its rows each week. */
 
@@ -32,20 +32,6 @@ function createFed(): WalletApp {
   for (const source of ["coinbase", "coingecko"] as const)
     app.standins.fail(source, { mode: "status", status: 503 });
   return app;
-}
-
-/** Another process that begins with the rows of this one, as a snapshot has them: what was running is lost. */
-async function restart(app: WalletApp): Promise<WalletApp> {
-  await allHang(app);
-  // No mutation is running: what has begun waits for answers.
-  const rows = await readRows(app.t, () => Promise.resolve(false));
-  await app.t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.system.query("_scheduled_functions").collect())
-      await ctx.scheduler.cancel(_id);
-  });
-  const next = createFed();
-  await restoreRows(next.t, rows);
-  return next;
 }
 
 test(
@@ -98,7 +84,7 @@ test(
         // It dies at a call of the firings, each week at a later one.
         const { dead } = dieAt(3 + 4 * week, week % 2 === 0 ? "before" : "after");
         if (await Promise.race([dead, pass(1).then(() => false)])) deaths++;
-        app = await restart(app);
+        app = await restart(app, createFed);
         await pass(20);
       }
       expect(deaths).toBe(WEEKS);
@@ -121,10 +107,7 @@ test(
         expect(spent.length).toBe(done.length);
         expect(RICH.USDC - (await usdcOf(trader.address))).toBe(spent.reduce((a, b) => a + b, 0n));
       }
-      const told = (await app.rows("messages")).filter(({ parts }) =>
-        /Standing order (?:done|refused|missed)/.test(parts.join()),
-      );
-      expect(told.length).toBe(firings.length);
+      expect((await listTold(app)).length).toBe(firings.length);
     } finally {
       chain.feeds.resume();
       await chain.feeds.tick();

@@ -1,4 +1,5 @@
 import { real } from "../../scripts/real";
+import { readRows, restoreRows } from "../../scripts/stack/application";
 import type { WalletApp } from "./chain/walletApp";
 import { intercept, silence } from "./outside";
 
@@ -25,18 +26,25 @@ export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive:
 }
 
 /** What runs has come to a call that nobody answers. */
-export async function allHang(app: WalletApp): Promise<void> {
-  const running = async () =>
-    (await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect()))
-      .filter(({ state }) => state.kind === "inProgress")
-      .map(({ _id }) => _id)
-      .join();
+async function allHang(app: WalletApp): Promise<void> {
+  const running = async () => (await app.listRunning()).map(({ _id }) => _id).join();
   for (let [calm, last] = [0, ""]; calm < 5;) {
     await new Promise((resolve) => real.setTimeout(resolve, 40));
     const now = await running();
     calm = now === last ? calm + 1 : 0;
     last = now;
   }
+}
+
+/** Another process that begins with the rows of this one, as a snapshot has them: what was running is lost. */
+export async function restart(app: WalletApp, create: () => WalletApp): Promise<WalletApp> {
+  await allHang(app);
+  // No mutation is running: what has begun waits for answers.
+  const rows = await readRows(app.t, () => Promise.resolve(false));
+  app.end();
+  const next = create();
+  await restoreRows(next.t, rows);
+  return next;
 }
 
 /** Runs the crons again and again, until all has ended. */
