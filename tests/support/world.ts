@@ -157,6 +157,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
       running.run(self, () => call(method, path, init)),
     /** Ends all that runs in this world: what it calls never answers. */
     end: (): void => void closed.add(self),
+    hasEnded: () => closed.has(self),
     /** What this starts belongs to this world. */
     within: <Value>(work: () => Value) => running.run(self, work),
     /** Every row of a table, oldest first. */

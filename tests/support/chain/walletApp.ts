@@ -66,6 +66,8 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   /** Waits until no scheduled work is due or running. */
   const settle = (): Promise<void> =>
     until(async () => {
+      // Its world's work will never be over.
+      if (world.hasEnded()) return new Promise(() => undefined);
       runOverdue();
       return (await listJobs()).every(
         ({ state, scheduledTime }) => state.kind === "pending" && scheduledTime > Date.now() + AHEAD_MS,
